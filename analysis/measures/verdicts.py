@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
-from edgefl.analysis.measures.metrics import SESSION, of_run, rounds_of_all, time_to_target, training_rounds
+from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
@@ -77,28 +77,6 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
         if told:
             sentences.append(f"{variant}: {'; '.join(told)}.")
     return sentences
-
-
-def cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Return a note if `stop` ended some runs, in which tails count in full, but not all runs."""
-    stopped = info["stopped"].ne("")
-    if stopped.all() or not stopped.any() or not rounds["energy_tail_j"].any():
-        return []
-    names = ", ".join(map(str, info.loc[stopped, "variant"].unique()))
-    return [
-        f"where `stop` ended a run ({names}), its last radio tails count in full; in the other runs the next"
-        " transfers cut them short, so joules to a target compare only roughly"
-    ]
-
-
-def shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Return a note if variants have different numbers of rounds, so that fewer count than `first_of` names."""
-    training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
-    counted = rounds_of_all(training).clip(upper=FIRST_ROUNDS)
-    if not (training["round"].clip(upper=FIRST_ROUNDS) > counted).any():
-        return []
-    which = f"{first_of(rounds)} are over the rounds that all variants have in a session"
-    return [f"accuracies of the {which}, in one session only {int(counted.min())}"]
 
 
 def ratios(

@@ -18,7 +18,6 @@ from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import (
     SideBySide,
     check_overlap,
-    left_out,
     notes_on,
     on_power,
     own_notes,
@@ -28,15 +27,8 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
-from edgefl.analysis.measures.verdicts import (
-    cut_tails,
-    first_of,
-    on_further_target,
-    ratios,
-    shorter_sessions,
-    stops,
-    verdicts,
-)
+from edgefl.analysis.measures.unlike import unlike
+from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
@@ -142,23 +134,15 @@ def _compared(
     rounds, sessions, reference = both.rounds, both.sessions, both.reference
     trained = bool(rounds["accuracy"].notna().any())
     scope = scope_of(detail, notes if trained else [], recurring)
-    if trained:
-        notes += left_out(detail)
-    else:
-        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
-    if trained and (listed := metrics.unpaired(detail, "labels")):
-        notes.append(
-            f"the variants had different labels in session {listed} of one seed: this is not a paired comparison"
-        )
     variants = [name for name in both.variants if name in set(detail["variant"])]
     totals, clock, in_scope = metrics.totals(rounds), clock_of(both.info), detail[detail["in_scope"]]
     several, base = several_servers(given.info), reference or variants[0]
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
-    if goal is not None:
-        notes += cut_tails(both.info, rounds)
-    if trained and not several:
-        notes += shorter_sessions(detail, rounds)
+    if trained:
+        notes += unlike(detail, both.info, rounds, target=bool(targets), by_rounds=not several)
+    else:
+        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(

@@ -112,7 +112,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     try:
         world.run()
     except EdgeflError as nobody:  # all devices are empty or off; check the energy until then
-        if nobody.place != ("rounds", "max_wait_s"):
+        if nobody.place not in (("rounds", "max_wait_s"), ("devices", "battery_j")):
             raise
     for row in world.rows.of[DeviceRound]:
         event(row.outcome)
@@ -136,7 +136,7 @@ def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
     try:
         world.run()
     except EdgeflError as nobody:
-        if nobody.place != ("rounds", "max_wait_s"):
+        if nobody.place not in (("rounds", "max_wait_s"), ("devices", "battery_j")):
             raise
     own = [*list(devices["classes"].values())[:2], devices]
     idle_w = np.array([settings["idle_power_w"] for settings in own])

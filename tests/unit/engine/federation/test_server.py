@@ -286,7 +286,7 @@ def test_an_empty_battery_is_a_departure_at_the_exact_time() -> None:
     needed_j = RX_W * (planned[1] - planned[0]) + COMPUTE_J + TX_W * (half_s - planned[4])
     battery = {"battery_j": needed_j, "recharge_w": 0.0, "return_share": 1.0}
     world = World([50.0], devices=battery, policy=Schedule(count=1, rounds=2), rules={"max_wait_s": 1.0})
-    with refused_at("rounds.max_wait_s"):
+    with refused_at("devices.battery_j"):
         world.run()
     assert world.rows.of[DeviceRound][0].outcome == "empty_uplink"
     (empty,) = [e for e in world.rows.of[Event] if e.event == "battery_empty"]
@@ -313,7 +313,7 @@ def test_a_battery_that_runs_empty_amid_a_tdd_frame_does_so_at_the_exact_time(sl
         policy=Schedule(count=1, rounds=2),
         rules={"max_wait_s": 1.0},
     )
-    with refused_at("rounds.max_wait_s"):
+    with refused_at("devices.battery_j"):
         world.run()
     (empty,) = [e for e in world.rows.of[Event] if e.event == "battery_empty"]
     assert empty.time_s == pytest.approx((slot + slots_on) * SLOT_S, abs=EXACT)

@@ -1,0 +1,42 @@
+"""Notes on what makes compared runs unlike: sessions, labels, rounds, ends."""
+
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import SESSION, rounds_of_all, training_rounds, unpaired
+from edgefl.analysis.measures.scope import left_out
+from edgefl.analysis.measures.verdicts import first_of
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+
+
+def unlike(
+    detail: pd.DataFrame, info: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool
+) -> list[str]:
+    """Return notes on trained runs, given the sessions in `detail`; see `verdicts` for `by_rounds`."""
+    notes = left_out(detail)
+    if listed := unpaired(detail, "labels"):
+        what = f"the variants had different labels in session {listed} of one seed"
+        notes.append(f"{what}: this is not a paired comparison")
+    notes += _cut_tails(info, rounds) if target else []
+    return notes + (_shorter_sessions(detail, rounds) if by_rounds else [])
+
+
+def _cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+    """Return a note if `stop` ended some runs, in which tails count in full, but not all runs."""
+    stopped = info["stopped"].ne("")
+    if stopped.all() or not stopped.any() or not rounds["energy_tail_j"].any():
+        return []
+    names = ", ".join(map(str, info.loc[stopped, "variant"].unique()))
+    return [
+        f"where `stop` ended a run ({names}), its last radio tails count in full; in the other runs the next"
+        " transfers cut them short, so joules to a target compare only roughly"
+    ]
+
+
+def _shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+    """Return a note if variants have different numbers of rounds, so that fewer count than `first_of` names."""
+    training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+    counted = rounds_of_all(training).clip(upper=FIRST_ROUNDS)
+    if not (training["round"].clip(upper=FIRST_ROUNDS) > counted).any():
+        return []
+    which = f"{first_of(rounds)} are over the rounds that all variants have in a session"
+    return [f"accuracies of the {which}, in one session only {int(counted.min())}"]
