@@ -81,21 +81,18 @@ class AirInterface:
             snr: [n] mean SNR on the whole band.
             most_snr: [n] with resource blocks, highest mean SNR that power control allows on a block.
         """
-        carrier, taken_s = self.carriers[direction], np.full(len(snr), np.inf)
-        rate = carrier.mean_share_rate(1.0, snr)
+        carrier = self.carriers[direction]
         reached = snr >= self.monitoring.lowest_snr[direction]
         if carrier.steps and carrier.blocks and carrier.power == "full":
-            whole, limited = (
-                carrier.steps.whole,
-                most_snr <= snr,
-            )  # power control allows no more on fewer blocks
-            in_blocks = replace(whole, blocks=carrier.blocks)
-            rate = np.where(
-                limited,
-                whole.mean_efficiency(snr, carrier.taps),
-                in_blocks.mean_efficiency(snr, carrier.taps),
-            )
+            whole = carrier.steps.whole
+            limited = most_snr <= snr  # power control allows no more on fewer blocks
+            on_all = whole.mean_efficiency(snr, carrier.taps)
+            on_some = replace(whole, blocks=carrier.blocks).mean_efficiency(snr, carrier.taps)
+            rate = np.where(limited, on_all, on_some)
             reached &= ~limited | (snr >= whole.lowest_snr)
+        else:
+            rate = carrier.mean_share_rate(1.0, snr)
+        taken_s = np.full(len(snr), np.inf)
         slots = carrier.need(payload_bits) / rate[reached]
         taken = [carrier.frame.whole_slots(airtime) for airtime in slots.tolist()]
         taken_s[reached] = np.array(taken) / carrier.frame.mean * self.slot_s
