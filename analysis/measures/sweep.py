@@ -12,6 +12,7 @@ from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import ends
 from edgefl.analysis.measures.verdicts import ratio_columns
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
 
@@ -21,7 +22,7 @@ Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key ->
 
 def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
     """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
-    totals, details = [], []
+    totals, details, rounds = [], [], []
     wanted = _wanted(by_setting, goals[0], reference) if goals else None
     for setting, runs in by_setting.items():
         notes += [f"left out {path}: it has no rounds" for path in roundless(runs)]
@@ -30,10 +31,15 @@ def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | Non
         details.append(detail.assign(setting=[setting] * len(detail)))
         total = metrics.totals(runs.rounds)
         totals.append(total.assign(setting=[setting] * len(total)))
+        rounds.append(runs.rounds.assign(variant=runs.rounds["variant"] + f" {setting}"))
     detail, run = pd.concat(details, ignore_index=True), ["setting", *metrics.RUN]
-    # only sessions that all settings have are compared
-    settings = [" ".join(map(str, key)) for key in zip(detail["variant"], detail["setting"], strict=True)]
-    scoped = detail.assign(variant=settings)
+    # only sessions and first rounds that all settings have are compared
+    settings = [f"{variant} {setting}" for variant, setting in detail[["variant", "setting"]].to_numpy()]
+    scoped = detail.assign(variant=settings).drop(columns="accuracy_first")
+    first = metrics.accuracy_first_rounds(pd.concat(rounds, ignore_index=True), FIRST_ROUNDS)
+    detail["accuracy_first"] = scoped.merge(first, on=metrics.SESSION, how="left")[
+        "accuracy_first"
+    ].to_numpy()
     scope_of(scoped, [])
     notes += left_out(scoped)
     by_run = averages.bounded(detail[scoped["in_scope"]]).groupby(run)

@@ -211,6 +211,18 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
     assert "highest over all settings" in list(_explanations(found))[-1]
 
 
+def test_first_rounds_are_those_that_all_values_have(write_run: Write) -> None:
+    # at 100 Hz session 1 ends after its poorest round, which alone is compared
+    for hz, accuracies in ((20.0, (0.2, 0.6, 0.7)), (100.0, (0.4,))):
+        rounds = [{"session": 1, "round": n, "accuracy": a} for n, a in enumerate(accuracies, 1)]
+        path = write_run(
+            f"{hz}/a/1", rounds, [{"session": 1}], variant="a", setting={"bandwidth": f"{hz:g} Hz"}
+        )
+        (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": {"bandwidth_hz": hz}}))
+    table = sweep(path.parents[2]).table
+    assert table["accuracy_first_mean"].tolist() == pytest.approx([0.2, 0.4])
+
+
 def test_values_without_a_common_seed_have_no_ratio(write_run: Write) -> None:
     root = study(write_run)
     for hz, seed in (("2e+07", 1), ("2e+08", 2)):
