@@ -70,7 +70,10 @@ def report(runs: Runs) -> str:
     shown = list(runs.info.itertuples())[:MOST_REPLAYS]
     replays = [replay_of(runs, run, len(shown)) for run in shown]
     first = next(runs.info.itertuples())
-    title = str(first.name) if len(runs.info) == 1 else f"{runs.path.name}: {len(runs.info)} runs"
+    if len(runs.info) > 1:
+        title = f"{runs.path.resolve().name}: {len(runs.info)} runs"
+    else:
+        title = ", ".join(dict.fromkeys((str(first.name), str(first.variant))))
     notes = [*runs.left_out, *runs.notes, *_notes(runs)]
     if len(runs.info) > len(shown):
         notes.append(

@@ -1,6 +1,8 @@
 """Choose the seeds, the reference and the sessions that a comparison covers."""
 
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -13,6 +15,7 @@ from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
 BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
+NUMBER = re.compile(r"\d[\d.]*")
 MOST_NOTES = 6  # number of the runs' own notes that are shown
 
 
@@ -61,20 +64,30 @@ def roundless(runs: Runs) -> list[str]:
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
-    """Return the distinct notes of the runs, each with its number of runs; after `MOST_NOTES` only a count."""
-    runs_with = dict[str, list[Any]]()
+    """Return the runs' notes, each with its number of runs; after `MOST_NOTES` only a count.
+
+    Notes that differ only in their numbers are told once, with the numbers of the first run.
+    """
+    runs_with = dict[tuple[str, int], list[tuple[Any, str]]]()
     for path, notes in zip(info["path"], info["notes"], strict=True):
+        kinds = Counter[str]()  # a run's own notes of one kind, such as on two cells, stay apart
         for note in dict.fromkeys(notes):
-            runs_with.setdefault(note, []).append(path)
-    several = len(info) > 1
-    said = [
-        f"{len(paths)} of {count_of(len(info), 'run')} ({paths[0]}{' first' * (len(paths) > 1)}): {note}"
-        if several
-        else note
-        for note, paths in runs_with.items()
-    ]
+            kind = NUMBER.sub("", note)
+            runs_with.setdefault((kind, kinds[kind]), []).append((path, note))
+            kinds[kind] += 1
+    said = [_of_runs(found, len(info)) for found in runs_with.values()]
     more = len(said) - MOST_NOTES
     return said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'more note')} in the runs' run.json"]
+
+
+def _of_runs(found: Sequence[tuple[Any, str]], runs: int) -> str:
+    """Return a note with the number of runs that have it; `found` has each run's path and wording."""
+    path, note = found[0]
+    if runs == 1:
+        return note
+    if any(other != note for _, other in found):
+        return f"{len(found)} of {runs} runs, for example {path}: {note}"
+    return f"{len(found)} of {runs} runs ({path}{' first' * (len(found) > 1)}): {note}"
 
 
 def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -100,9 +100,10 @@ def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
 def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
     """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs divided by those at the series' first value, by seed.
 
-    The columns are NaN if a target was missed: costs are then lower bounds, whose ratio is meaningless.
+    The columns are NaN where a target was missed with any seed: these costs are lower bounds, and the other seeds
+    alone would favour a value that often misses.
     """
-    hit = costs.by_seed["missed"] == 0
+    hit = costs.by_seed.groupby(["setting", "variant"])["missed"].transform("sum") == 0
     reached = Costs(
         costs.by_seed.assign(**{name: costs.by_seed[name].where(hit) for name in names}), costs.at
     )

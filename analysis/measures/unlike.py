@@ -38,5 +38,6 @@ def _shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     counted = rounds_of_all(training).clip(upper=FIRST_ROUNDS)
     if not (training["round"].clip(upper=FIRST_ROUNDS) > counted).any():
         return []
-    which = f"{first_of(rounds)} are over the rounds that all variants have in a session"
-    return [f"accuracies of the {which}, in one session only {int(counted.min())}"]
+    which = f"{first_of(rounds, detail)} are over the rounds that all variants have in a session"
+    fewer = f", in one session only {int(counted.min())}" if counted.min() < counted.max() else ""
+    return [f"accuracies of the {which}{fewer}"]

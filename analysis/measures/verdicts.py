@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
-from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
+from edgefl.analysis.measures.metrics import SESSION, of_run, rounds_of_all, time_to_target, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
@@ -75,7 +75,7 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
             lengths = [len(training_rounds(of_run(rounds, run))) for run in runs.itertuples()]
             told.append(f"{reason} (after {counts_of(lengths, 'round')}, {count_of(len(runs), 'seed')})")
         if told:
-            sentences.append(f"{variant}: {'; '.join(told)}.")
+            sentences.append(f"`stop` in {variant}: {'; '.join(told)}.")
     return sentences
 
 
@@ -116,9 +116,13 @@ def ratio_columns(cost: str, found: Ratio) -> dict[str, float]:
     return {f"{cost}_{ending}": value for ending, value in zip(RATIO, (*ratio, pairs), strict=True)}
 
 
-def first_of(rounds: pd.DataFrame) -> str:
-    """Name the rounds over which accuracies are averaged: `first 10 rounds`, or fewer if no session has ten."""
-    return first_rounds_named(min(FIRST_ROUNDS, int(training_rounds(rounds)["round"].max())))
+def first_of(rounds: pd.DataFrame, detail: pd.DataFrame) -> str:
+    """Name the rounds over which accuracies are averaged: `first 10 rounds`, or fewer if no session has ten.
+
+    Only rounds that all variants have count, in the sessions of `detail` that are compared.
+    """
+    compared = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+    return first_rounds_named(min(FIRST_ROUNDS, int(rounds_of_all(compared).max())))
 
 
 def verdicts(

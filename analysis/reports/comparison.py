@@ -160,7 +160,7 @@ def _compared(
         scope=scope,
         clock=clock,
         verdicts=(
-            *verdicts(detail, found, base, goal, by_rounds=not several, first=first_of(rounds)),
+            *verdicts(detail, found, base, goal, by_rounds=not several, first=first_of(rounds, detail)),
             *(
                 on_further_target(rounds, sessions, in_scope, variants, base, further, reference)
                 for further in (targets[1:] if goal else ())

@@ -164,7 +164,7 @@ Columns = dict[str, Column]  # columns by name
 
 def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
     shares = partial(spreads, table, ending=comparison.layout.spread, decimals=1, scale=100)
-    first = f"{first_of(comparison.rounds)} (%)"
+    first = f"{first_of(comparison.rounds, comparison.detail)} (%)"
     columns = {
         "start": Column("Accuracy at start (%)", "at start (%)", shares("accuracy_start")),
         "first": Column(first.capitalize(), f"accuracy, {first}", shares("accuracy_first")),

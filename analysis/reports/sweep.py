@@ -12,7 +12,7 @@ from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.scope import on_power, reference_of
+from edgefl.analysis.measures.scope import on_power, own_notes, reference_of
 from edgefl.analysis.measures.sweep_verdicts import verdicts
 from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
@@ -100,7 +100,7 @@ def sweep(
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several_servers(info), metric)
     chosen = _chosen(points := of_points(info), keys)
-    notes += on_power(points.values())
+    notes += [*own_notes(info), *on_power(points.values())]
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
     for one in goals:

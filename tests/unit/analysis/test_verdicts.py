@@ -207,7 +207,7 @@ def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -
         root = write_run(f"{variant}/{seed}", rounds, [{"session": 1}], **about)
     found = compare(root.parents[1], target=0.8)
     assert found.verdicts[-3:] == (
-        "ours: accuracy 0.8 reached (after 2 to 3 rounds, 2 seeds).",
-        "b: no progress in 5 tests (after 2 rounds, 1 seed); no score ended it (after 4 rounds, 1 seed).",
-        "c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
+        "`stop` in ours: accuracy 0.8 reached (after 2 to 3 rounds, 2 seeds).",
+        "`stop` in b: no progress in 5 tests (after 2 rounds, 1 seed); no score ended it (after 4 rounds, 1 seed).",
+        "`stop` in c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
     )
