@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.targets import BEST, Target, target_of
+from edgefl.analysis.runs.under_way import UNDER_WAY
 
 RUN = ["variant", "seed"]
 SESSION = [*RUN, "cell", "session"]
@@ -128,9 +129,16 @@ def _judged(training: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
-    """Return the rounds in order of time, with the joules spent so far in their session as column `spent_j`."""
+    """Return the rounds in order of time, with column `spent_j`: joules of a session that ends with the round.
+
+    These are the joules of the rounds so far, of work under way (`runs.under_way`), and of the tails that are then
+    running, in full: if the run goes on, later transfers cut these tails short (`energy_cut_j`).
+    """
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum())
+    spent_j = spells.groupby(SESSION)["energy_j"].cumsum()
+    for column in spells.columns.intersection(["energy_cut_j", UNDER_WAY]):
+        spent_j += spells[column].fillna(0.0)
+    return spells.assign(spent_j=spent_j)
 
 
 def target_accuracy(
@@ -187,7 +195,7 @@ def time_to_target(
         target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
     )
     whole = spells.groupby(SESSION).agg(
-        session_s=("end_s", "max"), session_j=("energy_j", "sum"), all_rounds=("round", "size")
+        session_s=("end_s", "max"), session_j=("spent_j", "last"), all_rounds=("round", "size")
     )
     starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
     times = times.join(whole).join(starts)

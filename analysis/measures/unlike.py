@@ -1,4 +1,4 @@
-"""Notes on what makes compared runs unlike: sessions, labels, rounds, ends."""
+"""Notes on what makes compared runs unlike: sessions, labels, rounds."""
 
 import pandas as pd
 
@@ -8,28 +8,13 @@ from edgefl.analysis.measures.verdicts import first_of
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 
-def unlike(
-    detail: pd.DataFrame, info: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool
-) -> list[str]:
+def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, by_rounds: bool) -> list[str]:
     """Return notes on trained runs, given the sessions in `detail`; see `verdicts` for `by_rounds`."""
     notes = left_out(detail)
     if listed := unpaired(detail, "labels"):
         what = f"the variants had different labels in session {listed} of one seed"
         notes.append(f"{what}: this is not a paired comparison")
-    notes += _cut_tails(info, rounds) if target else []
     return notes + (_shorter_sessions(detail, rounds) if by_rounds else [])
-
-
-def _cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Return a note if `stop` ended some runs, in which tails count in full, but not all runs."""
-    stopped = info["stopped"].ne("")
-    if stopped.all() or not stopped.any() or not rounds["energy_tail_j"].any():
-        return []
-    names = ", ".join(map(str, info.loc[stopped, "variant"].unique()))
-    return [
-        f"where `stop` ended a run ({names}), its last radio tails count in full; in the other runs the next"
-        " transfers cut them short, so joules to a target compare only roughly"
-    ]
 
 
 def _shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:

@@ -140,7 +140,7 @@ def _compared(
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
     if trained:
-        notes += unlike(detail, both.info, rounds, target=bool(targets), by_rounds=not several)
+        notes += unlike(detail, rounds, by_rounds=not several)
     else:
         notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     found = ratios(detail, totals, variants, base, goal)

@@ -12,6 +12,7 @@ import pandas as pd
 from edgefl.analysis.page import score_words
 from edgefl.analysis.runs.reading import SESSION, forms, read_all, until_end, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
+from edgefl.analysis.runs.under_way import asynchronous, with_work_under_way
 
 Kind = TypeVar("Kind")
 Setting = tuple[tuple[str, str], ...]  # (axis, label) of a study's grid; () without one
@@ -136,6 +137,8 @@ class Runs:
                 notes.append(
                     f"{len(runs)} of {len(self.info)} runs have device rows {rows} (record.devices): "
                     "numbers that need all rounds are left out, and means are over the recorded rows"
+                    + "; joules to a target leave out work under way"
+                    * any(asynchronous(runs, self.rounds))
                 )
         return notes
 
@@ -259,6 +262,7 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
             f"{unfinished} of {len(runs)} runs are not completed: only their finished sessions count, also "
             "in their totals"
         )
+    tables["rounds"] = with_work_under_way(runs, tables["rounds"])
     left_out = tuple(remarks.left_out)
     return Runs(
         path=path, home=remarks.home, info=runs, left_out=left_out, remarks=tuple(sentences), **tables

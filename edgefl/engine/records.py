@@ -69,6 +69,8 @@ class Round:
     # joules of the base station, by `power_over_share`, and of the aggregating server; not part of energy_j
     energy_server_j: float = 0.0
     energy_wasted_j: float = 0.0  # part of energy_j spent on updates that were not aggregated
+    # joules of tails that would follow if the run ended with the round; not part of energy_j
+    energy_cut_j: float = 0.0
     cell: int = 0
 
 

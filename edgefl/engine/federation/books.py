@@ -75,8 +75,9 @@ class Books:
             )
             return of_devices, replace(row, energy_wasted_j=wasted_j, **round_energies(of_devices))
 
-        def settled(tails: list[PartTails]) -> None:
+        def settled(tails: list[PartTails], cut_j: float) -> None:
             of_devices, final = paid(tails)
+            final = replace(final, energy_cut_j=cut_j + to_come_j)
             lasts_s = [of.lasts_s for of in tails]
             listened_s = [(down.listened_s, up.listened_s) for down, up in done.accesses]
             simulation.ledger.book(of_devices, done.taken, lasts_s, listened_s, simulation.env.now)
@@ -85,7 +86,8 @@ class Books:
             simulation.recorder.write(final, further=of_round)
             self._write_devices(done, final, of_devices, of_jobs)
 
-        until_now = simulation.open_tails.add(done.parts, now_s, settled)
+        to_come_j = simulation.open_tails.full_j(done.busy)
+        until_now = simulation.open_tails.add(done.parts, now_s, (self, session), settled)
         simulation.announce(paid(until_now)[1])
         simulation.recorder.flush()
 

@@ -1,7 +1,8 @@
 """Delay the rows of finished rounds until the devices' tails have ended, and write them in the order of rounds."""
 
+import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -16,14 +17,20 @@ class PartTails(NamedTuple):
     energy_j: float
 
 
-@dataclass
+@dataclass(eq=False)
 class _Waiting:
-    """A finished round with its parts, the tails known so far, and the function that writes its rows."""
+    """A finished round with its parts, the tails known so far, and the function that writes its rows.
+
+    running: parts with a running tail. at_end: tails of this and earlier rounds of the session that were running when
+    the round ended, each with its round, its part, and the number of the transfer that it follows.
+    """
 
     parts: Sequence[Part]
-    write: Callable[[list[PartTails]], None]
+    session: Hashable
+    write: Callable[[list[PartTails], float], None]
     known: list[PartTails] = field(default_factory=list)
-    running: list[int] = field(default_factory=list)  # parts with a running tail
+    running: list[int] = field(default_factory=list)
+    at_end: list[tuple["_Waiting", int, int]] = field(default_factory=list)
 
 
 class OpenTails:
@@ -34,14 +41,21 @@ class OpenTails:
         self._waiting: deque[_Waiting] = deque()
 
     def add(
-        self, parts: Sequence[Part], now_s: float, write: Callable[[list[PartTails]], None]
+        self,
+        parts: Sequence[Part],
+        now_s: float,
+        session: Hashable,
+        write: Callable[[list[PartTails], float], None],
     ) -> list[PartTails]:
         """Add a finished round; return its tails so far.
 
         Args:
+            session: identifies the session that the round belongs to.
             write: function to call once the tails of all parts have ended and the rows of earlier rounds are written.
+                Its second argument is the energy by which tails of the session that were running when the round ended
+                were cut short: the additional cost if the run had ended with the round.
         """
-        waiting = _Waiting(parts, write)
+        waiting = _Waiting(parts, session, write)
         for position, part in enumerate(parts):
             known = self._known(part, PartTails((None, None), 0.0), now_s)
             waiting.known.append(known)
@@ -50,9 +64,22 @@ class OpenTails:
         until_now = list(waiting.known)
         for position in waiting.running:
             until_now[position] = self._until(parts[position], until_now[position], now_s)
+        for earlier in self._waiting:
+            if earlier.session == session:
+                self._update(earlier, now_s)
         self._waiting.append(waiting)
+        waiting.at_end = [
+            (one, position, one.known[position].lasts_s.index(None))
+            for one in self._waiting
+            if one.session == session
+            for position in one.running
+        ]
         self.release(now_s)
         return until_now
+
+    def full_j(self, devices: Collection[int]) -> float:
+        """Return the total energy of a full tail of each device."""
+        return math.fsum(self._tails.energy_j(device, math.inf) for device in devices)
 
     def release(self, now_s: float) -> None:
         """Write the rows of rounds in which all tails have ended by now_s; if it is inf, tails end at full length."""
@@ -65,7 +92,22 @@ class OpenTails:
                     return
                 first.running.pop()
             self._waiting.popleft()
-            first.write(first.known)
+            first.write(first.known, self._cut_j(first))
+
+    def _update(self, waiting: _Waiting, now_s: float) -> None:
+        """Look which of a round's tails have ended."""
+        for position in waiting.running:
+            waiting.known[position] = self._known(waiting.parts[position], waiting.known[position], now_s)
+        waiting.running = [place for place in waiting.running if None in waiting.known[place].lasts_s]
+
+    def _cut_j(self, waiting: _Waiting) -> float:
+        """Return the energy by which the tails that were running at a round's end were cut short."""
+        cut_j = []
+        for one, position, which in waiting.at_end:
+            device, lasts_s = one.parts[position].device, one.known[position].lasts_s[which]
+            assert lasts_s is not None  # rows are written in the order of rounds
+            cut_j.append(self._tails.energy_j(device, math.inf) - self._tails.energy_j(device, lasts_s))
+        return math.fsum(cut_j)
 
     def _known(self, part: Part, before: PartTails, now_s: float) -> PartTails:
         """Return a part's tails as known now."""

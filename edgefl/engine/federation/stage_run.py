@@ -226,6 +226,7 @@ class StageRun:
             jobs=jobs,
             local=local_of(jobs, stage),
             working=len(self._work.working),
+            busy=self._work.busy,
             overlaps=self._overlaps,
             unbooked_s=self._work.earliest_s(),
             evaluation=evaluation,
