@@ -192,20 +192,25 @@ def find(path: Path) -> list[_Watched]:
 
     def place(run: Path) -> tuple[str, int, str, int]:
         """Return the key that sorts runs: variants in the order of the study's file, seeds by number."""
-        whole = run.parent if run.parent in found else run
-        folder, variant, seed = ("", "", "", *whole.relative_to(path).parts)[-3:]
+        outer = run.parent if run.parent in found else run
+        folder, variant, seed = ("", "", "", *outer.relative_to(path).parts)[-3:]
         number = seed.rpartition("-")[2]
         index = variants.index(variant) if variant in variants else len(variants)
         return folder, index, str(run.parent), int(number) if number.isdecimal() else 0
 
     found = {file.parent for file in path.rglob(FILE)} if path.is_dir() else set()
-    runs = sorted(sorted(found - {one.parent for one in found}), key=place)  # federations by name
+    # leave out runs that hold the runs of federations; the parent of `.` is `.`
+    whole = {one.parent for one in found if one != path}
+    runs = sorted(sorted(found - whole), key=place)  # federations by name
     if not runs:
         raise EdgeflError(
             f"{path}: no run directory in or below it; give a directory made by `edgefl run` or `edgefl study`"
         )
     lengths = Lengths()
-    return [_Watched(one, one.name if one == path else str(one.relative_to(path)), lengths) for one in runs]
+    return [
+        _Watched(one, one.resolve().name if one == path else str(one.relative_to(path)), lengths)
+        for one in runs
+    ]
 
 
 def planned(path: Path) -> int | None:

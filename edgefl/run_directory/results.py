@@ -55,7 +55,8 @@ def require_free(path: Path) -> None:
             run.
     """
     if path.is_dir() and any(path.iterdir()):
-        how = "choose another --out, or delete it"
+        # only a run is safe to delete: the folder may hold anything
+        how = "choose another --out" + ", or delete it" * (path / run_status.FILE).is_file()
         with suppress(EdgeflError):
             about = run_status.resumable(path)
             if (path / SCENARIO).is_file():

@@ -89,6 +89,13 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     assert watched.look().rounds == 8
 
 
+def test_the_run_in_the_current_folder_is_found(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder `.` is its own parent, like a run that holds the runs of federations."""
+    monkeypatch.chdir(done)
+    (run,) = watching.find(Path("."))
+    assert text(run.look()).split()[6] == done.name
+
+
 def test_tables_that_begin_anew_are_read_anew(under_way: Making) -> None:
     path = under_way(5)
     watched = watching.find(path)[0]
