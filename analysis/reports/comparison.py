@@ -240,7 +240,7 @@ def _explanations(comparison: Comparison) -> list[str]:
         in_full = goal.named(comparison.reference, len(comparison.table) == 1)
         lines.append(
             f"{goal.short} is reached in the first training round with at least {in_full}, seed by seed. Time and"
-            " energy count from the start of the session, probe rounds included; energy includes the tails of radios that"
+            " energy count from the start of the session, probe rounds included; energy includes the radio tails that"
             " would follow if the run ended there."
         )
         if comparison.table["not_reached"].any():
