@@ -257,7 +257,7 @@ class _Recorded:
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
         absent_s = span_s[(owner[1:] == owner[:-1]) & ~present]
-        self.recorded = recorded
+        self.recorded, self.ends_s = recorded, float(samples[:, 0].max())
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
 
