@@ -223,7 +223,9 @@ def test_devices_that_have_left_draw_idle_power_and_those_that_are_off_none(tmp_
     scenario = {**SMALL, "devices": {"idle_power_w": 0.1, "classes": classes}, "duration_s": 600}
     scenario["sessions"] = {"name": "interval", "length_s": 600}
     ledger = pd.read_csv(simulate(load(scenario), out=tmp_path / "run") / "ledger.csv")
-    assert ledger.idle_j[:2].between(560 * 0.1, 600 * 0.1).all()  # the radio's tail lasts up to ten seconds longer
+    assert (
+        ledger.idle_j[:2].between(560 * 0.1, 600 * 0.1).all()
+    )  # the radio's tail lasts up to ten seconds longer
     assert ledger.idle_j[2] == 0
 
 
