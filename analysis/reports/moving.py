@@ -183,14 +183,16 @@ def draw_moving(
 
 
 def _time_s(day: MovingRun, at_hour: float | None) -> float:
-    begin_h, end_h = day.clock.hours(0.0), day.clock.hours(float(day.times_s[-1]))
+    clock, end_s = day.clock, float(day.times_s[-1])
+    begin_h, end_h = clock.hours(0.0), clock.hours(end_s)
     hour = (begin_h + end_h) / 2 if at_hour is None else at_hour
+    asked_s = float((hour - begin_h) / HOURS * clock.day_s)
     hour += HOURS * (hour < begin_h)
     if not begin_h <= hour <= end_h:
         raise ValueError(
-            f"no hour {hour:g} in the run, which lasts from hour {begin_h:.3g} to hour {end_h:.3g}"
+            f"{clock.words(asked_s)} is not in the run, which lasts from {clock.words(0.0)} to {clock.words(end_s)}"
         )
-    return float((hour - begin_h) / HOURS * day.clock.day_s)
+    return float((hour - begin_h) / HOURS * clock.day_s)
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:
