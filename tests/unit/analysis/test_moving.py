@@ -183,5 +183,28 @@ def test_a_picture_that_cannot_be_drawn_leaves_no_report(
     assert not [*tmp_path.glob("town.*"), *path.glob("report.html")]
 
 
+@pytest.mark.usefixtures("rendered")
+@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg", ".gif", ".webp"])
+def test_a_picture_replaces_only_pictures_of_its_kind(
+    write_run: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """A picture written before is replaced, and so is an empty file, but not a text or a picture of another kind."""
+    monkeypatch.setattr(moving, "FRAMES", 3)
+    path, out = run(write_run), (tmp_path / "town").with_suffix(ending)
+    for other in (b"my notes\n", b"\xff\xd8\xff a JPEG"):
+        out.write_bytes(other)
+        with pytest.raises(
+            ValueError, match=f"exists and is no {ending[1:].upper()}: choose another --picture"
+        ):
+            draw_moving(path, out)
+        assert out.read_bytes() == other
+    out.write_bytes(b"")
+    draw_moving(path, out)
+    first = out.read_bytes()
+    assert first
+    draw_moving(path, out)
+    assert len(out.read_bytes()) == pytest.approx(len(first), rel=0.01)
+
+
 def test_the_hour_of_a_picture_is_a_number_or_a_clock_time() -> None:
     assert [hour_of(text) for text in ("7.75", "7:45", "07:45:00")] == [7.75] * 3
