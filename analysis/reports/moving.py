@@ -15,6 +15,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import MapDrawing, points_of
 from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
+from edgefl.analysis.page.pictures import picture_to_write
 from edgefl.analysis.runs.clock import HOURS
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
@@ -160,7 +161,8 @@ def draw_moving(
         phone: whether to put the map above the curves instead of beside them, for narrow pages.
 
     Raises:
-        ValueError: there are several runs, no positions or no such cell, or the file cannot be written.
+        ValueError: there are several runs, no positions or no such cell, the file is of another kind, or it cannot be
+            written.
     """
     out = Path(out)
     if out.suffix not in (*PICTURES, *FILMS):
@@ -169,6 +171,7 @@ def draw_moving(
         )
     if out.suffix in FILMS and at_hour is not None:
         raise ValueError(f"{out}: a film shows the whole run, so it has no hour (--at); a picture has one")
+    picture_to_write(out, "--picture")
     day = moving_run(given_runs([runs], load_runs, partial=None), cell)
     drawing = _MovingDrawing(day, phone=phone)
     try:
@@ -183,14 +186,16 @@ def draw_moving(
 
 
 def _time_s(day: MovingRun, at_hour: float | None) -> float:
-    begin_h, end_h = day.clock.hours(0.0), day.clock.hours(float(day.times_s[-1]))
+    clock, end_s = day.clock, float(day.times_s[-1])
+    begin_h, end_h = clock.hours(0.0), clock.hours(end_s)
     hour = (begin_h + end_h) / 2 if at_hour is None else at_hour
+    asked_s = float((hour - begin_h) / HOURS * clock.day_s)
     hour += HOURS * (hour < begin_h)
     if not begin_h <= hour <= end_h:
         raise ValueError(
-            f"no hour {hour:g} in the run, which lasts from hour {begin_h:.3g} to hour {end_h:.3g}"
+            f"{clock.words(asked_s)} is not in the run, which lasts from {clock.words(0.0)} to {clock.words(end_s)}"
         )
-    return float((hour - begin_h) / HOURS * day.clock.day_s)
+    return float((hour - begin_h) / HOURS * clock.day_s)
 
 
 def frame_times_s(day: MovingRun) -> np.ndarray:

@@ -3,6 +3,7 @@
 import re
 from itertools import takewhile
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Literal
 
 import typer
@@ -88,12 +89,18 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     """If requested, copy shipped files to a folder and print their number; return whether files were copied.
 
     Raises:
-        EdgeflError: a folder is given, but copying is not requested.
+        EdgeflError: a folder is given, but copying is not requested; or the folder is the name of a shipped file.
     """
     from edgefl.config import shipped
     from edgefl.config.registry import nearest
 
     if copy:
+        named = [file for file in shipped.files(source) if folder and str(folder) in (file.name, file.stem)]
+        if folder and named and not folder.is_dir():
+            raise EdgeflError(
+                f"'{folder}' is a shipped file, but --copy takes a folder, to which it copies all {what}: name"
+                f" another folder, or copy only this file, `cp {quote(str(named[0]))} .`"
+            )
         into = folder or Path(what)
         print(f"{len(shipped.copy(into, source))} files in {into}")
     elif folder is not None:

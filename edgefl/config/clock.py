@@ -103,10 +103,16 @@ def _remedy(value: Any) -> str:
     if half and 1 <= int(half[1]) <= 12:
         return f': write "{int(half[1]) % 12 + 12 * (half[3] == "p")}:{half[2] or "00"}"'
     try:
-        number = isinstance(scalar(value), int | float) and not isinstance(scalar(value), bool)
+        number = scalar(value)
     except ValueError:
-        number = False
-    return ": write it without quotes" if number else ""
+        return ""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        return ""
+    if not 0 <= number < HOURS:
+        return ": write it without quotes"
+    hours = f"{number:g}, without quotes, for {shown(number)}"
+    clock = re.fullmatch(r"(\d{1,2})\.([0-5]\d)", value.strip())
+    return f': write "{clock[1]}:{clock[2]}", or {hours}' if clock else f": write {hours}"
 
 
 def _slip(message: str) -> PydanticCustomError:

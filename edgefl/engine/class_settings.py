@@ -122,7 +122,13 @@ class EveryDevice(_DeviceNumber):
     uplink_circuit_power_w: float = Field(
         0.0, ge=0, le=100, description="circuit power while sending, in addition to the amplifier"
     )
-    idle_power_w: float = Field(0.0, ge=0, le=100, description="power while switched on and idle")
+    idle_power_w: float = Field(
+        0.0,
+        ge=0,
+        le=100,
+        description="power while switched on and idle, even while out of coverage or not in the trace; a device that"
+        " is switched off draws none",
+    )
     churn: Annotated[Any, Named("churn", "always_on")] = Field(
         "always_on", validate_default=True, description="when devices are switched on"
     )

@@ -112,6 +112,15 @@ def notes(movement: Movement, ids: np.ndarray) -> Iterator[str]:
         yield from told(ids)
 
 
+def ends_s(movement: Movement) -> float:
+    """Return the time after which no device is ever in the world; inf if there is no such time, or it is unknown.
+
+    A movement whose devices have left for good has an attribute `ends_s`, as recorded movement does.
+    """
+    time_s: float = getattr(movement, "ends_s", math.inf)
+    return time_s
+
+
 def closest_m(movement: Movement, until_s: float) -> float:
     """Return a lower bound on the distance of all devices from [0, 0] in the time 0 to until_s, m; 0 if unknown.
 

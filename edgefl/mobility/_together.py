@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from edgefl.mobility import Movement, Trips, closest_m, notes, still_until_s, trips
+from edgefl.mobility import Movement, Trips, closest_m, ends_s, notes, still_until_s, trips
 
 
 class Together:
@@ -18,8 +18,12 @@ class Together:
     def __init__(self, parts: Sequence[tuple[np.ndarray, Movement, np.ndarray]]) -> None:
         self._parts = parts
         self._count = sum(len(ids) for ids, _, _ in parts)
-        # the times of the first trace, for messages
-        self.times = next((told for _, movement, _ in parts if (told := getattr(movement, "times", ""))), "")
+        # what the first trace says, for messages
+        self.times, self.wrong_rows = (
+            next((told for _, movement, _ in parts if (told := getattr(movement, name, ""))), "")
+            for name in ("times", "wrong_rows")
+        )
+        self.ends_s = max((ends_s(movement) for ids, movement, _ in parts if len(ids)), default=math.inf)
         self.moves = any(movement.moves for ids, movement, _ in parts if len(ids))
 
     def positions_m(self, time_s: float) -> np.ndarray:

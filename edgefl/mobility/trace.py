@@ -1,6 +1,6 @@
 """Move devices along recorded paths from tables, GPS tracks, and the traces of other simulators."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -9,16 +9,16 @@ from pydantic import Field, field_validator
 
 from edgefl.config import shipped
 from edgefl.config.clock import DATE, date_of
-from edgefl.errors import EdgeflError, about, refused
+from edgefl.errors import EdgeflError, about, clipped, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import presence
 from edgefl.mobility._traces._samples import Samples, Wanted
+from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-TRAIN_M_S = 150.0  # above the 500 km/h of high-speed trains (TR 38.913), units are probably wrong
 WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
 TOWN_KM = 30.0  # if all coordinates lie within this range, they are probably kilometres in a town
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
@@ -163,27 +163,46 @@ class Trace(Mobility):
         lost = np.array(samples.lost)
         rows, counts, steps_s = self._in_simulation(samples)
         times = [self._shown(samples, time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
+        steps_m_s = speeds_m_s(rows, counts)
+        wrong_rows = self._wrong_rows(samples, steps_m_s, counts)
         del samples  # free the memory of a second copy of the rows
         present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
         movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
-        fastest_m_s = _fastest_m_s(rows, counts)
-        if fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
+        movement.wrong_rows = wrong_rows
+        extent_m = float(np.ptp(rows[:, 1:], axis=0).max())
+        doubts = self._doubts(movement, float(steps_m_s.max(initial=0.0)), extent_m)
+        self.places.notes.extend(f"{self.path}: {doubt}" for doubt in doubts)
+        return movement
+
+    def _wrong_rows(self, samples: Samples, steps_m_s: np.ndarray, counts: np.ndarray) -> str:
+        """Name the first row with a wrong position, and how many steps are too fast; '' if no row is wrong."""
+        if (wrong := outlier(steps_m_s, counts)) is None:
+            return ""
+        (device, sample), fast = wrong, steps_m_s > TRAIN_M_S
+        time = self._shown(samples, samples.rows[device][3 * sample])
+        return (
+            f"{fast.sum():,} of {counts.sum() - len(counts):,} steps between samples are faster than a train,"
+            f" the first {steps_m_s[fast.argmax()]:,.0f} m/s; correct or remove the row of"
+            f" '{clipped(samples.devices[device].id)}' at {time}, and any others like it"
+        )
+
+    def _doubts(self, movement: "_Recorded", fastest_m_s: float, extent_m: float) -> Iterator[str]:
+        """Yield notes on speeds that are impossible, because of wrong rows or units, and on long gaps."""
+        if movement.wrong_rows:
+            yield movement.wrong_rows
+        elif fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
             remedy = self.slower()[1]
             if fastest_m_s < WALK_M_S:
                 found = f"no device is faster than {fastest_m_s:.2g} m/s"
-                remedy = self._faster(float(np.ptp(rows[:, 1:], axis=0).max()))
-            self.places.notes.append(
-                f"{self.path}: {found}; x and y must be in metres, and t in seconds: {remedy}"
-            )
+                remedy = self._faster(extent_m)
+            yield f"{found}; x and y must be in metres, and t in seconds: {remedy}"
         if self.max_gap_s is None and movement.gaps:
-            self.places.notes.append(
-                f"{self.path}: long gaps between samples, in which devices are absent: {movement.gaps:,}; the"
-                f" longest lasts {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s"
-                " (1e9: no limit)"
+            yield (
+                f"long gaps between samples, in which devices are absent: {movement.gaps:,}; the longest lasts"
+                f" {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s (1e9: no limit)"
             )
-        return movement
 
     def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return simulated t, x, y [samples, 3], device after device, sample counts [devices], and time steps."""
@@ -248,6 +267,7 @@ class _Recorded:
 
     moves = True
     times = ""  # the file's first and last time and time 0, in words
+    wrong_rows = ""  # which rows have wrong positions, in words
 
     def __init__(
         self, samples: np.ndarray, counts: np.ndarray, present: np.ndarray, recorded: Sequence[Recorded]
@@ -257,9 +277,9 @@ class _Recorded:
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
         absent_s = span_s[(owner[1:] == owner[:-1]) & ~present]
-        self.recorded = recorded
+        self.recorded, self.ends_s = recorded, float(samples[:, 0].max())
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
-        self._speeds_m_s = _mean_speeds_m_s(samples, owner, present, devices)
+        self._speeds_m_s = mean_speeds_m_s(samples, owner, present, devices)
 
         # NaN coordinates start each absence: before a device's first sample, and after the last sample before a gap
         before = np.full((devices, 3), np.nan)
@@ -328,19 +348,3 @@ class _Recorded:
         self._from_m[:, ids] = from_m
         # a segment before an absence has no velocity, so the device stays at its last place until it is absent
         self._velocity_m_s[:, ids] = np.nan_to_num(velocity_m_s)
-
-
-def _mean_speeds_m_s(samples: np.ndarray, owner: np.ndarray, present: np.ndarray, devices: int) -> np.ndarray:
-    """Return mean speeds [devices]: path length divided by the time of presence; 0 for a single sample."""
-    ways_m, times_s = np.hypot(*np.diff(samples[:, 1:], axis=0).T), np.diff(samples[:, 0])
-    way_m = np.bincount(owner[:-1], present * ways_m, minlength=devices)
-    time_s = np.bincount(owner[:-1], present * times_s, minlength=devices)
-    return np.divide(way_m, time_s, out=np.zeros(devices), where=time_s > 0)
-
-
-def _fastest_m_s(samples: np.ndarray, counts: np.ndarray) -> float:
-    """Return the highest mean speed between two successive samples of a device, or 0 without such a pair."""
-    took_s, apart_m = np.diff(samples[:, 0]), np.hypot(np.diff(samples[:, 1]), np.diff(samples[:, 2]))
-    last = np.cumsum(counts)[:-1] - 1  # skip the steps between samples of different devices
-    took_s[last], apart_m[last] = 1.0, 0.0
-    return float((apart_m / took_s).max(initial=0.0))

@@ -29,6 +29,7 @@ from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.versions import versions
 from edgefl.engine.records import Recorder, Round
+from edgefl.mobility import ends_s
 from edgefl.scenario.world import World
 
 
@@ -54,7 +55,7 @@ def compose(
     radio.at_work = network.at_work
     fleet = world.fleet
     devices = Devices(fleet, lambda id_, draws: Device(env, id_, radio.air, draws, network))
-    federations = Federations(env, own.rounds.max_wait_s)
+    federations = Federations(env, own.rounds.max_wait_s, ends_s(world.movement))
     simulation = Simulation(
         env=env,
         radio=radio,

@@ -9,7 +9,7 @@ from edgefl.channel.geometry import within
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.cells.network import Network
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Mobility, Movement, closest_m
+from edgefl.mobility import Mobility, Movement, closest_m, ends_s
 from edgefl.mobility.trace import Trace
 from edgefl.scenario.world import World
 
@@ -20,6 +20,8 @@ DAY_S = 86_400.0  # longest time for which a mobility model is checked; a trace 
 LOOKS, CLOSER_LOOKS = 200, 20
 MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no device visits
 MOST_NAMED = 20  # maximum number of cells that a note names
+# share of a run that traces may leave out without a note: their last sample is an interval before the end
+SHORT_OF_END = 0.05
 UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
@@ -66,6 +68,17 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
     if never:  # notes on the file, such as wrong units or skipped rows, may name the cause
         raise EdgeflError("; ".join([message, *dict.fromkeys(world.places.notes)]), place)
     yield f"{'.'.join(place)}: checked at {len(times_s):,} times: {message}"
+
+
+def beyond_traces(world: World) -> Iterator[str]:
+    """Yield a note if the devices' traces end before the run, since no device is present from then on."""
+    last_s, until_s = ends_s(world.movement), world.sections.latest_end_s
+    if until_s < math.inf and last_s < (1 - SHORT_OF_END) * until_s:
+        idle = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
+        yield (
+            f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
+            f" present{idle}; set duration_s to at most {last_s:.6g}, or use a longer trace"
+        )
 
 
 def never_served(world: World) -> Iterator[str]:

@@ -7,7 +7,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.devices.fleet import Fleet
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Movement
-from edgefl.mobility.trace import TRAIN_M_S
+from edgefl.mobility._traces._speeds import TRAIN_M_S
 
 SHORTEST_S = next(limit.ge for limit in RadioSettings.model_fields["slot_s"].metadata if hasattr(limit, "ge"))
 
@@ -32,6 +32,7 @@ def doppler_speeds_m_s(movement: Movement, fleet: Fleet, radio: RadioSettings) -
     if mobility.recorded:
         name = f"{mobility.path}: {name}"
     key, remedy = mobility.slower(".".join(place))
+    remedy = getattr(movement, "wrong_rows", "") or remedy
     slot_s = radio.slot_s * limit_m_s / speed_m_s
     further = (
         f", or set radio.slot_s below {slot_s:.3g}" if slot_s > SHORTEST_S and speed_m_s <= TRAIN_M_S else ""

@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from edgefl.analysis.page import units  # formats the labels
 from edgefl.config.scenario_fields import Section
+from edgefl.config.units import yaml_number
 from edgefl.errors import EdgeflError
 from edgefl.scenario.scenario import LARGEST_SEED
 
@@ -149,8 +150,14 @@ class Study(Section):
             return grid
         written: dict[str, Any] = {}
         for key, points in grid.items():
-            if points == []:
+            if points in ([], None):
                 raise EdgeflError("has no values: list at least one", ("grid", key))
+            if not isinstance(points, dict | list):
+                one = yaml_number(points) if _is_number(points) else points
+                raise EdgeflError(
+                    f"must be a list of values, or labels with overrides: write [{one}] for one value",
+                    ("grid", key),
+                )
             axis = _axis(str(key), points, written) if isinstance(points, list) else key
             if axis in written:
                 raise EdgeflError(

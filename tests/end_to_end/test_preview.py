@@ -320,6 +320,10 @@ def test_the_command_draws_a_picture(
     with Image.open(target) as picture:
         assert len(picture.convert("RGB").getcolors(1 << 24) or []) > 500
     assert code_of("preview", digits, "--out", "picture.txt") == 2
+    target.write_text("my notes")
+    assert code_of("preview", digits, "--out", target) == 2
+    assert "exists and is no PNG: choose another --out, or delete the file" in capsys.readouterr().err
+    assert target.read_text() == "my notes"
 
 
 def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Track which federations of a run are working, and decide when to stop waiting for a device."""
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,6 +28,9 @@ class Federations:
     up only its own federation. Once no federation is active, all federations wait patience_s longer. If a device
     comes in time, its federation resumes, and the others go on waiting.
 
+    Args:
+        ends_s: time after which no device is ever in the world, since all traces have ended; inf if unknown.
+
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
         stopped: federations that have been given up.
@@ -34,9 +38,9 @@ class Federations:
         on_rest: called whenever a federation stops working.
     """
 
-    def __init__(self, env: simpy.Environment, patience_s: float) -> None:
+    def __init__(self, env: simpy.Environment, patience_s: float, ends_s: float = math.inf) -> None:
         self.env = env
-        self.patience_s = patience_s
+        self.patience_s, self._ends_s = patience_s, ends_s
         self.done: set[int | str] = set()
         self.stopped: list[Stop] = []
         self.working: set[int | str] = set()
@@ -78,6 +82,13 @@ class Federations:
             f"cell {label} has had no device{linked} for {self.env.now - since_s:g} s, since simulated time"
         )
         where += f" {since_s:.3f} s{f' (of {devices} devices, {stopped})' * bool(stopped)}"
+        if self.env.now > self._ends_s and not (empty == devices and since_s < self._ends_s):
+            return EdgeflError(
+                f"cell {label} has had no device{linked} since simulated time {since_s:.3f} s; the trace ended at"
+                f" {self._ends_s:.6g} s, and no device comes after that: let the sessions end sooner (fewer"
+                f" rounds), set a duration_s of at most {self._ends_s:.6g}, or use a longer trace",
+                ("devices", "mobility"),
+            )
         if empty == devices:
             return EdgeflError(
                 f"{where}, and no federation can go on; raise devices.battery_j or devices.recharge_w, or set a"

@@ -1,6 +1,7 @@
 """Test pictures and films of a moving network: its cells, devices' positions at a time, and the frames."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,7 +17,7 @@ from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.reports import moving
 from edgefl.analysis.reports.moving import draw_moving, frame_times_s
-from edgefl.analysis.runs.clock import hour_of
+from edgefl.analysis.runs.clock import Clock, hour_of
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
@@ -105,18 +106,33 @@ def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     assert (times_s < 7200).mean() == pytest.approx(share, abs=1 / moving.FRAMES)
 
 
-def test_an_hour_outside_a_short_run_has_few_digits() -> None:
-    clock = SimpleNamespace(hours=lambda time_s: time_s / 3600)
-    day: Any = SimpleNamespace(clock=clock, times_s=np.array([0.0, 589.5]))
-    with pytest.raises(ValueError, match=r"no hour 5 in the run, which lasts from hour 0 to hour 0\.164$"):
-        moving._time_s(day, 5.0)
+@pytest.mark.parametrize(
+    ("clock", "end_s", "hour", "said"),
+    [
+        (Clock(), 589.5, 5.0, "5.00 h is not in the run, which lasts from 0 s to 590 s"),
+        (Clock(begin_hour=7.5), 1200.0, 3.0, "3:00 is not in the run, which lasts from 7:30 to 7:50"),
+        (
+            Clock(begin_hour=7.5),
+            86400.0,
+            32.0,
+            "day 2, 8:00 is not in the run, which lasts from 7:30 to day 2, 7:30",
+        ),
+        (Clock(6.0, day_s=240.0), 40.0, 5.5, "5:30 is not in the run, which lasts from 6:00 to 10:00"),
+    ],
+)
+def test_an_hour_outside_the_run_is_refused_as_the_clock_shows_it(
+    clock: Clock, end_s: float, hour: float, said: str
+) -> None:
+    day: Any = SimpleNamespace(clock=clock, times_s=np.array([0.0, end_s]))
+    with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
+        moving._time_s(day, hour)
 
 
 def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
     path = run(write_run)
     with pytest.raises(ValueError, match="no rounds of cell 7; cells with a federation: 0"):
         draw_moving(path, tmp_path / "town.png", cell=7)
-    with pytest.raises(ValueError, match=r"no hour 12 in the run, which lasts from hour 6 to hour 10$"):
+    with pytest.raises(ValueError, match=r"^12:00 is not in the run, which lasts from 6:00 to 10:00$"):
         draw_moving(path, tmp_path / "town.png", at_hour=12)
     with pytest.raises(ValueError, match=r"town\.txt: end the name with \.png"):
         draw_moving(path, tmp_path / "town.txt")
@@ -145,7 +161,7 @@ def test_pictures_and_films(write_run: Write, tmp_path: Path, monkeypatch: pytes
     [
         (["--picture", "town.jpg"], "end the name with .png"),
         (["--picture", "town.png", "--cell", "17"], "no rounds of cell 17"),
-        (["--picture", "town.png", "--at", "20"], "no hour 20 in the run"),
+        (["--picture", "town.png", "--at", "20"], "20:00 is not in the run"),
         (["--picture", "town.png", "--at", "7:75"], "no hour '7:75': give a number or a clock time"),
         (["--picture", "town.gif", "--at", "8"], "a film shows the whole run"),
         (["--at", "8:00"], "name its file with --picture"),
@@ -165,6 +181,29 @@ def test_a_picture_that_cannot_be_drawn_leaves_no_report(
     assert main(["report", str(path), *wrong]) == 2
     assert said in " ".join(capsys.readouterr().err.split())
     assert not [*tmp_path.glob("town.*"), *path.glob("report.html")]
+
+
+@pytest.mark.usefixtures("rendered")
+@pytest.mark.parametrize("ending", [".png", ".pdf", ".svg", ".gif", ".webp"])
+def test_a_picture_replaces_only_pictures_of_its_kind(
+    write_run: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    """A picture written before is replaced, and so is an empty file, but not a text or a picture of another kind."""
+    monkeypatch.setattr(moving, "FRAMES", 3)
+    path, out = run(write_run), (tmp_path / "town").with_suffix(ending)
+    for other in (b"my notes\n", b"\xff\xd8\xff a JPEG"):
+        out.write_bytes(other)
+        with pytest.raises(
+            ValueError, match=f"exists and is no {ending[1:].upper()}: choose another --picture"
+        ):
+            draw_moving(path, out)
+        assert out.read_bytes() == other
+    out.write_bytes(b"")
+    draw_moving(path, out)
+    first = out.read_bytes()
+    assert first
+    draw_moving(path, out)
+    assert len(out.read_bytes()) == pytest.approx(len(first), rel=0.01)
 
 
 def test_the_hour_of_a_picture_is_a_number_or_a_clock_time() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from edgefl.config.shipped import EXAMPLES
+from edgefl.config.shipped import EXAMPLES, FOLDER
 from edgefl.version import __version__
 from tests.tools.called import code_of
 
@@ -36,6 +36,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (["scenarios", "quickstart"], "'quickstart': a folder can only be given with --copy"),
         (["examples", "my_model.py"], "'my_model.py': a folder can only be given with --copy"),
         (["examples", "my_algoritm.py"], f"did you mean the file {EXAMPLES / 'my_algorithm.py'}?"),
+        (["scenarios", "--copy", "quickstart"], f"copy only this file, `cp {FOLDER / 'quickstart.yaml'} .`"),
+        (["examples", "--copy", "my_model.py"], f"copy only this file, `cp {EXAMPLES / 'my_model.py'} .`"),
         (["describe", "fedprox", "mu"], "'mu': one name at a time, as in `edgefl describe fedprox`"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -74,6 +76,8 @@ def test_copies_go_where_they_are_wanted(what: str, here: Path) -> None:
         for folder in (here / what, here / "elsewhere")
     )
     assert ours == theirs != set()
+    (here / "quickstart").mkdir()
+    assert code_of("scenarios", "--copy", "quickstart") == 0, "a folder that exists is meant as a folder"
 
 
 def test_the_module_is_the_command() -> None:

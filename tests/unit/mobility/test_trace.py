@@ -97,6 +97,23 @@ def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: fl
     assert [remedy in note for note in noted] == [True] * bool(remedy)
 
 
+@pytest.mark.parametrize(("wrong", "fast", "first_m_s"), [(0, 1, 2998.5), (50, 2, 3001.5), (99, 1, 3001.5)])
+def test_a_wrong_position_is_named_rather_than_units(
+    write: Write, wrong: int, fast: int, first_m_s: float
+) -> None:
+    """A walker at 1.5 m/s has one position 6 km off; with wrong units, all of its steps would be fast."""
+    rows = [(2 * n, id_, 3.0 * n + 6000 * (n == wrong and id_ == "b")) for n in range(100) for id_ in "abc"]
+    model = Trace(path=str(write("t,id,x,y\n" + "".join(f"{t},{id_},{x:g},0\n" for t, id_, x in rows))))
+    start(model, 3)
+    (note,) = model.places.notes
+    assert (
+        f": {fast} of 297 steps between samples are faster than a train, the first {first_m_s:,.0f} m/s"
+        in note
+    )
+    assert note.endswith(f"; correct or remove the row of 'b' at {2 * wrong} s, and any others like it")
+    assert "scale" not in note
+
+
 def walk(path: Path, devices: int, times: list[float], **parameters: object) -> list[list[list[float]]]:
     movement = start(Trace(path=path, **parameters), devices)
     return [movement.positions_m(t).tolist() for t in times]

@@ -54,7 +54,11 @@ def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Pat
 
 
 def outside(found: list[str]) -> list[str]:
-    return [note for note in found if "no device" in note]
+    return [note for note in found if "no device" in note and "the trace ends" not in note]
+
+
+def cut_short(found: list[str]) -> list[str]:
+    return [note for note in found if "the trace ends" in note]
 
 
 def test_a_device_is_outside_between_its_samples_too(tmp_path: Path) -> None:
@@ -177,11 +181,66 @@ def test_cells_that_no_device_visits_are_noted_with_the_key_that_leaves_them_out
 
 
 def test_the_error_of_a_deserted_cell_names_the_key_that_leaves_cells_out(tmp_path: Path) -> None:
-    gone = traced(tmp_path, "t,id,x,y\n0,a,20,0\n1,a,21,0\n")
+    gone = traced(tmp_path, "t,id,x,y\n0,a,20,0\n1,a,900,0\n60,a,900,0\n")
     scenario = {**SMALL, "devices": gone, "rounds": {"max_wait_s": 5}}
     scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 1000}
     with refused_at("rounds.max_wait_s", "no device", "layout.federations"):
         simulate(load(scenario), out=tmp_path / "run")
+
+
+SHORT = "t,id,x,y\n0,a,20,0\n10,b,0,20\n30,b,20,0\n"
+
+
+@pytest.mark.parametrize(
+    ("idle", "length"),
+    [
+        ({}, {"duration_s": 600}),
+        ({"idle_power_w": 0}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}),
+    ],
+)
+def test_a_trace_that_ends_before_the_run_is_noted(idle: dict, length: dict, tmp_path: Path) -> None:
+    """The last device leaves at 30 s; devices of another class stay until the end, unless a trace moves them too."""
+    devices = {**traced(tmp_path, SHORT), **idle}
+    (note,) = cut_short(notes(devices, **length))
+    assert note.startswith(
+        "devices.mobility: the trace ends at 30 s of 600 s: from then on no device is present"
+    )
+    assert note.endswith("; set duration_s to at most 30, or use a longer trace")
+    assert ("idle power still counts" in note) is (not idle)
+    for lasts_s in (30, 31):  # a trace of one sample per second may end a second before the run
+        assert not cut_short(notes(devices, duration_s=lasts_s))
+    classes = {"gone": traced(tmp_path, SHORT), "stays": {"count": 1, "mobility": "static"}}
+    assert not cut_short(notes({"classes": classes}, **length))
+    slow = classes["gone"]["mobility"] | {"time_scale": 2}
+    (note,) = cut_short(notes({"classes": {**classes, "stays": {"count": 2, "mobility": slow}}}, **length))
+    assert "ends at 60 s" in note
+
+
+def test_devices_that_have_left_draw_idle_power_and_those_that_are_off_none(tmp_path: Path) -> None:
+    """Devices a and b leave their trace at 0 and 30 s of 600 s; the device of the other class is off all the time."""
+    off = {"count": 1, "churn": {"name": "duty_cycle", "on_s": 1e-3, "off_s": 1e6}}
+    classes = {"gone": traced(tmp_path, SHORT), "off": off}
+    scenario = {**SMALL, "devices": {"idle_power_w": 0.1, "classes": classes}, "duration_s": 600}
+    scenario["sessions"] = {"name": "interval", "length_s": 600}
+    ledger = pd.read_csv(simulate(load(scenario), out=tmp_path / "run") / "ledger.csv")
+    assert (
+        ledger.idle_j[:2].between(560 * 0.1, 600 * 0.1).all()
+    )  # the radio's tail lasts up to ten seconds longer
+    assert ledger.idle_j[2] == 0
+
+
+@pytest.mark.parametrize(
+    "mended", [{"duration_s": 30}, {"sessions": {"name": "schedule", "count": 1, "rounds": 5}}]
+)
+def test_the_error_after_the_end_of_a_trace_names_what_helps(mended: dict, tmp_path: Path) -> None:
+    """No device comes after 30 s, so no longer wait, larger cell or further device lets the run go on."""
+    scenario: dict[str, Any] = {**SMALL, "devices": traced(tmp_path, SHORT), "rounds": {"every_s": 5}}
+    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
+    ended = "the trace ended at 30 s, and no device comes after that"
+    with refused_at("devices.mobility", ended, "duration_s of at most 30", "fewer rounds") as refusal:
+        simulate(load(scenario), out=tmp_path / "run")
+    assert not re.search("max_wait_s|radius_m|devices.count", str(refusal.value))
+    simulate(load({**scenario, **mended}), out=tmp_path / "mended")
 
 
 @pytest.mark.parametrize("change", [{"recharge_w": 50}, {"battery_j": 1e4}])

@@ -193,3 +193,16 @@ def test_a_device_too_fast_for_the_slots_is_refused_at_the_key_of_its_speed(tmp_
     ) as refusal:
         world(devices={"count": 2, "mobility": trace}).radio(Clock())
     assert "radio.slot_s" not in str(refusal.value), "no slot is short enough for wrong units"
+
+
+@pytest.mark.parametrize("classes", [0, 1])
+def test_a_wrong_row_that_makes_a_device_too_fast_is_named(tmp_path: Path, classes: int) -> None:
+    """A walker at 1 m/s whose position at 50 s is 20 km off moves at 405 m/s on average."""
+    rows = [f"{t},ann,{t + 20_000 * (t == 50)},0\n" for t in range(100)]
+    (tmp_path / "far.csv").write_text("t,id,x,y\n" + "".join(rows))
+    trace = {"count": 1, "mobility": {"name": "trace", "path": str(tmp_path / "far.csv")}}
+    devices = {"classes": {"a": trace, "b": {"count": 1}}} if classes else trace
+    row = "2 of 99 steps between samples are faster than a train, the first 20,001 m/s; correct or remove the row of"
+    with refused_at("", "moves at 405", f"{row} 'ann' at 50 s") as refusal:
+        world(devices=devices).radio(Clock())
+    assert "scale" not in str(refusal.value)

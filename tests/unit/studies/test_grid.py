@@ -25,6 +25,19 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
     assert found.runs[0].member.setting == {"size": "5 1 MHz"}
 
 
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ("1.0e+6", "must be a list of values, or labels with overrides: write [1.0e+6] for one value"),
+        ("proportional_fair", "write [proportional_fair]"),
+        ("", "has no values"),
+    ],
+)
+def test_an_axis_of_one_value_is_a_list(tmp_path: Path, values: str, message: str) -> None:
+    with refused_at("grid.radio.bandwidth_hz", message):
+        planned(tmp_path, f"{{radio.bandwidth_hz: {values}}}")
+
+
 def test_every_key_can_be_swept(tmp_path: Path) -> None:
     """Labels are distinct and readable for top-level keys, negative values, and components with parameters."""
     grid = (
