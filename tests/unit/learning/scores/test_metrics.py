@@ -162,8 +162,12 @@ def test_scores_are_empty_if_no_device_has_test_data(tmp_path: Path) -> None:
     y, writer = np.arange(80) % 2, np.arange(80) // 2
     np.savez(
         tmp_path / "own.npz",
-        **{"x_train": x, "y_train": y, "groups_train": writer},
-        **{"x_test": x[:1], "y_test": y[:1], "groups_test": np.array([40])},
+        x_train=x,
+        y_train=y,
+        groups_train=writer,
+        x_test=x[:1],
+        y_test=y[:1],
+        groups_test=np.array([40]),
     )
     learning = {
         "dataset": {"name": "npz", "path": str(tmp_path / "own.npz")},
