@@ -128,11 +128,21 @@ def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) ->
         ("learning.evaluation.every", []),
     ],
 )
-def test_an_interval_longer_than_every_session_is_noted(key: str, others: list[str], digits: Path) -> None:
-    (note,) = prepare(scenario.load(digits, [*others, f"{key}=3"]), device="cpu").notes
-    assert note.startswith(f"{key} 3 measures nothing")
-    assert "set it to 2 or less" in note
-    assert prepare(scenario.load(digits, [*others, f"{key}=2"]), device="cpu").notes == []
+def test_an_interval_longer_than_the_run_is_noted(
+    key: str, others: list[str], digits: Path, tmp_path: Path
+) -> None:
+    """Intervals count the rounds of all sessions: with two sessions of two rounds, three is due in the second."""
+    (note,) = prepare(scenario.load(digits, [*others, f"{key}=5"]), device="cpu").notes
+    assert note.startswith(f"{key} 5 measures nothing")
+    assert "set it to 4 or less" in note
+    loaded = scenario.load(digits, [*others, f"{key}=3"])
+    assert prepare(loaded, device="cpu").notes == []
+    results = simulate(loaded, tmp_path / "run", device="cpu")
+    if key.endswith("scores_every"):
+        due = results.evaluation
+    else:
+        due = results.rounds.dropna(subset="theory_lr" if key.endswith("theory") else "accuracy")
+    assert set(zip(due.session, due["round"], strict=True)) == {(2, 1)}
 
 
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
