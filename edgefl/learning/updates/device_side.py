@@ -34,6 +34,8 @@ LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
 Foretell = Callable[[Amounts], None]
+# cost of `whole_gradients` in forward passes over all samples: two gradients, and a backward pass counts as two
+FORWARD_PASSES = 2 * 3
 OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of steps
 
 
@@ -168,8 +170,7 @@ class DeviceSide:
         """Return the gradients [k, M] of local models on all samples, and count the passes as tested samples."""
         assert trained.batches is not None
         samples = [trained.batches.samples[k] for k in positions]
-        # two passes, each forward and backward; a backward pass counts as two forward passes
-        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
+        trained.models.tested[positions] += FORWARD_PASSES * np.array([len(own) for own in samples])
         return self._training.gradients(trained.rows[positions], samples)
 
     def foretell(
