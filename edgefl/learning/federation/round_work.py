@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgefl.config.answers import wrong
 from edgefl.contract import Expected
 from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms._rare import GRADIENT_PASSES
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.batches import (
     Batches,
@@ -18,11 +20,12 @@ from edgefl.learning.data.batches import (
     samples_in,
     steps_per_epoch,
 )
-from edgefl.learning.federation.federation import RoundFacts
 from edgefl.learning.partial_work import lengths
 from edgefl.learning.settings import LocalSettings
-from edgefl.learning.updates.device_side import FORWARD_PASSES
 from edgefl.rng import Streams
+
+if TYPE_CHECKING:  # checks before a run must not load PyTorch
+    from edgefl.learning.federation.federation import RoundFacts
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class RoundWork:
     deal: int
     smallest: int
 
-    def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
+    def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: "RoundFacts") -> Batches:
         """Draw the mini-batches of a round's devices from their samples, with each device's own random stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
@@ -69,7 +72,7 @@ class RoundWork:
             raise wrong(self.algorithm.keeps_apart, share, wanted, "learning", "algorithm")
         return share
 
-    def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
+    def _steps(self, ids: Sequence[int], facts: "RoundFacts", held: Sequence[int]) -> list[int]:
         """Return each device's number of local steps in a round, given the devices' numbers of samples."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
@@ -103,7 +106,7 @@ class RoundWork:
         pairs = zip(steps.tolist(), many.tolist(), strict=True)
         processed = np.array([samples_in(done, own, batch, self.smallest) for done, own in pairs], np.int64)
         processed *= 2 if self.algorithm.trains_personal else 1
-        tested = compared * processed + FORWARD_PASSES * self.algorithm.whole_gradients * many
+        tested = compared * processed + GRADIENT_PASSES * self.algorithm.whole_gradients * many
         return Expected(
             tuple(ids),
             tuple(map(int, held)),

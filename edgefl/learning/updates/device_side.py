@@ -16,6 +16,7 @@ from edgefl.learning.algorithms import (
     ServerState,
     Trained,
 )
+from edgefl.learning.algorithms._rare import GRADIENT_PASSES
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.handed import NOTES, OWN, Handed
@@ -34,8 +35,6 @@ LOCAL_MODEL = "last local model"
 PERSONAL_MODEL = "personal model"
 STATISTICS = "statistics"
 Foretell = Callable[[Amounts], None]
-# cost of `whole_gradients` in forward passes over all samples: two gradients, and a backward pass counts as two
-FORWARD_PASSES = 2 * 3
 OPTIMISER = "optimiser"  # name of the optimiser's kept state and number of steps
 
 
@@ -170,7 +169,7 @@ class DeviceSide:
         """Return the gradients [k, M] of local models on all samples, and count the passes as tested samples."""
         assert trained.batches is not None
         samples = [trained.batches.samples[k] for k in positions]
-        trained.models.tested[positions] += FORWARD_PASSES * np.array([len(own) for own in samples])
+        trained.models.tested[positions] += GRADIENT_PASSES * np.array([len(own) for own in samples])
         return self._training.gradients(trained.rows[positions], samples)
 
     def foretell(

@@ -331,6 +331,24 @@ def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("local", "enough"), [("{steps: 5, batch: 10000}", True), ("{epochs: 40, batch: 10}", False)]
+)
+def test_a_deadline_is_compared_with_the_samples_that_devices_hold(
+    local: str, enough: bool, digits: Path, tmp_path: Path
+) -> None:
+    """Each of six devices holds 250 of 1,500 samples, and computes 8 GFLOP/s / 2 MFLOP = 4 samples per ms.
+
+    Five steps on all of these samples take 0.3 s, whatever the batch size; forty epochs take 2.5 s.
+    """
+    own = ["learning.partition=iid", f"learning.local={local}", "learning.cost={flops_per_sample: 2.0e+6}"]
+    loaded = scenario.load(digits, [*own, "rounds.deadline_s=1", "devices.flops_per_cycle=8"])
+    notes = [note for note in prepare(loaded, device="cpu").notes if "almost no update" in note]
+    assert len(notes) == (not enough)
+    rounds = simulate(loaded, tmp_path / "run", device="cpu").rounds
+    assert rounds.completed.gt(0).all() == enough
+
+
+@pytest.mark.parametrize(
     ("rounds", "connects"), [("{deadline_s: 0.02}", True), ("{deadline_s: 0.3, every_s: 60}", False)]
 )
 def test_a_deadline_below_the_access_time_is_noted(
