@@ -317,7 +317,7 @@ def test_outputs_without_a_target_are_noted(digits: Path, monkeypatch: pytest.Mo
 def test_labels_without_a_validation_sample(digits: Path) -> None:
     changes = [
         "learning.partition={name: iid, label_sets: [[0, 1], [8, 9]]}",
-        "learning.evaluation.validation=0.00333",
+        "learning.evaluation.validation=0.0007",
     ]
     with refused_at("learning.evaluation.validation", "no validation sample", "a larger share"):
         prepare(scenario.load(digits, changes), device="cpu")
