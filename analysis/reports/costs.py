@@ -258,7 +258,8 @@ EXPLANATIONS = (
     " device's share of its own battery is that of energy plus idle, since idle energy drains the battery, too.",
     "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
-    " slowest device's steps add up to the latency of a synchronous round in which all devices complete.",
+    " slowest device's steps and rounds.server_s add up to the latency of a synchronous round in which all devices"
+    " complete.",
     "The stages (journal paper, section V) are the pilot sessions, the gradient stage with the V probe rounds of"
     " each later session, and training. A round has one broadcast, and only uploads that arrived count. All cells"
     " keep the same number of models, each of the size of a transfer.",

@@ -104,7 +104,7 @@ class Runs:
         scores = self._of_some(
             "evaluation",
             "scores of devices: run them with learning.evaluation.tested_on: devices and"
-            " learning.evaluation.scores_every: 1 (a larger interval saves space, but writes nothing in sessions of"
+            " learning.evaluation.scores_every: 1 (a larger interval saves space, but writes nothing in runs of"
             " fewer rounds)",
         )
         return self._finished(scores)

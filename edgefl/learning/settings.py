@@ -172,7 +172,8 @@ class EvaluationSettings(Section):
         ge=1,
         le=10**9,
         description=(
-            "number of test samples per device if tested_on is devices; null: proportional to training samples"
+            "number of test samples per device if tested_on is devices (fewer if there are too few of its labels; "
+            "all samples of its group if it has a single group's data); null: proportional to training samples"
         ),
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
@@ -186,10 +187,15 @@ class EvaluationSettings(Section):
         None,
         ge=1,
         le=10**9,
-        description="number of rounds between tests that write the scores of all present devices to evaluation.csv,"
-        " if tested_on is devices; null: only the scores' mean and spread are recorded",
+        description="number of rounds, counted over all sessions, between tests that write the scores of all present"
+        " devices to evaluation.csv, if tested_on is devices; null: only the scores' mean and spread are recorded",
     )
-    every: int = Field(1, ge=1, le=10**9, description="number of rounds between tests of the global model")
+    every: int = Field(
+        1,
+        ge=1,
+        le=10**9,
+        description="number of rounds, counted over all sessions, between tests of the global model",
+    )
 
     @model_validator(mode="after")
     def _metrics_once(self) -> Self:

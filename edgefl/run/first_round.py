@@ -23,6 +23,8 @@ from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.sessions import TimedPolicy
 from edgefl.engine.settings import DeviceSettings, RoundSettings
 from edgefl.errors import EdgeflError, refused
+from edgefl.learning.federation.round_work import RoundWork
+from edgefl.rng import Streams
 from edgefl.run.composition import rounds_of
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -68,7 +70,7 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         empty += [str(cell)] * (network.still and not present)
         if present:
             rounds = rounds_of(simulation, cell, learner, world)
-            lengths += [_check_first_round(own, rounds, present, learner.payload_bits)]
+            lengths += [_check_first_round(world, rounds, present, learner)]
     notes = _notes_of_lengths(own, lengths)
     if empty:
         notes.append(
@@ -101,17 +103,14 @@ def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int
     return [id_ for id_ in present if allowed is None or id_ in allowed]
 
 
-def _check_first_round(
-    own: OwnSections, rounds: Rounds, present: Sequence[int], payload_bits: int
-) -> _Lengths:
+def _check_first_round(world: World, rounds: Rounds, present: Sequence[int], learner: Any) -> _Lengths:
     """Return the lengths of a cell's first round and of later rounds with the same participants."""
-    radio = rounds.simulation.radio
+    own, radio, payload_bits = world.sections, rounds.simulation.radio, learner.payload_bits
     phase, section = ("train", "workload") if own.learning is None else ("pilot", "learning.cost")
     task = own.learning.local if own.learning else own.workload
     assert task is not None  # the schema requires a workload or learning
-    work = task.steps * task.batch
     with refused("radio"):
-        # the workload is the same for all devices; a learner's work is unknown before its session has begun
+        # a selector sees the same work for all devices; a learner tells it only when its session has begun
         stage = Untrained(payload_bits=payload_bits, flops_per_sample=0.0, steps=task.steps, batch=task.batch)
         room = rounds.places(own.rounds.server, len(present))
         selection = rounds.choose((1, phase, 1), present, 0, room, stage)
@@ -120,14 +119,16 @@ def _check_first_round(
         opened = rounds.open(selection, down_bits, up_bits)
         rows = opened.in_sync()
         links = opened.links.at(rows)  # leave out links that carry no bits, which would fail
-        fleet = rounds.simulation.fleet
-        computes_s = _computes_s(work, fleet, rounds.processors, section)
+        samples = _samples(world, learner, selection.ids)
+        computes_s = _computes_s(
+            max(samples.values(), default=0), rounds.simulation.fleet, rounds.processors, section
+        )
         both_bits = payload_bits, payload_bits + rounds.reports.bits
         if not radio.air.dynamic and len(links):  # otherwise transfers depend on each other
             _check_slowest(radio.air, links, *both_bits, max(computes_s))
     if not len(links):
         return _Lengths(math.inf, math.inf, max(computes_s))
-    compute_s = np.array(computes_s)[np.searchsorted(np.unique(fleet.of), fleet.of[list(links.devices)])]
+    compute_s = np.array([rounds.processors.cost(id_, samples[id_])[0] for id_ in links.devices])
     lasts_s = compute_s.copy()
     for direction, bits in zip(DIRECTIONS, both_bits, strict=True):
         lasts_s += _transfers_s(radio.air, links, direction, bits)
@@ -217,8 +218,21 @@ def _check_slowest(air: AirInterface, links: Links, down_bits: int, up_bits: int
         time_transfers(air, slowest, direction, [bits] * many, np.full(many, from_s))
 
 
+def _samples(world: World, learner: Any, ids: Sequence[int]) -> dict[int, int]:
+    """Return the number of samples that each device is expected to process in a round of session 1."""
+    workload, learning = world.sections.workload, world.sections.learning
+    if learning is None:
+        assert workload is not None  # the schema requires a workload or learning
+        return dict.fromkeys(ids, workload.steps * workload.batch)
+    numbers = list(ids) if world.only is None else np.searchsorted(sorted(world.only), ids).tolist()
+    sizes = learner.device_data.sizes(numbers)
+    work = RoundWork(learning.local, learning.algorithm, learning.cost.booked, Streams(0), 0, 0, 1)
+    expected = work.expected(ids, [sizes[number] for number in numbers], (0, 0))
+    return dict(zip(ids, expected.samples, strict=True))
+
+
 def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -> list[float]:
-    """Return the computing time, s, of each class of devices in a round of e local steps (or of one epoch)."""
+    """Return the time, s, in which a device of each class computes `work` samples."""
     try:
         # examine one device of each class
         _, firsts = np.unique(fleet.of, return_index=True)
@@ -230,7 +244,7 @@ def _computes_s(work: int, fleet: Fleet, processors: Processors, section: str) -
     if not (time_s <= LONGEST_S and np.isfinite(energy_j)):
         raise EdgeflError(
             f"a device spends {time_s:g} s and {energy_j:g} J on computing in a round: lower"
-            " flops_per_sample, steps or batch, or raise devices.clock_hz or devices.flops_per_cycle",
+            " flops_per_sample, steps, epochs or batch, or raise devices.clock_hz or devices.flops_per_cycle",
             (*section.split("."), "flops_per_sample"),
         )
     return times_s

@@ -121,7 +121,7 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
                     *_of_steps(learning),
                     *_of_batch(learning, learner.device_data, range(one.members_count)),
                     *_of_warm_start(learning, sessions.count),
-                    *_of_intervals(learning, sessions.longest),
+                    *(_of_intervals(learning, last) if last else ()),
                     *(learning.drift.notes(last) if learning.drift and last else ()),
                     *_of_personal_models(learning),
                     *_of_costs(learning),
@@ -185,18 +185,18 @@ def _of_warm_start(learning: LearningSettings, sessions: int | None) -> Iterator
         )
 
 
-def _of_intervals(learning: LearningSettings, longest: int | None) -> Iterator[str]:
-    """Note measurements that never fall due, since their interval is longer than every session."""
+def _of_intervals(learning: LearningSettings, last: int) -> Iterator[str]:
+    """Note measurements that never fall due, since their interval exceeds the number of the run's last round."""
     intervals = {
         "theory": learning.theory,
         "evaluation.scores_every": learning.evaluation.scores_every,
         "evaluation.every": learning.evaluation.every,
     }
     for key, every in intervals.items():
-        if every is not None and longest is not None and every > longest:
+        if every is not None and every > last:
             yield (
-                f"learning.{key} {every:,} measures nothing: it counts the rounds of a session, and no session has"
-                f" more than {longest:,} rounds; set it to {longest:,} or less"
+                f"learning.{key} {every:,} measures nothing: it counts the rounds of all sessions, and the run has at"
+                f" most {last:,}; set it to {last:,} or less"
             )
 
 

@@ -107,13 +107,14 @@ class DeviceRows:
 
     def _flops_per_cycle(self, base: DeviceSettings, rows: np.ndarray) -> FloatArray | None:
         """Return each row's FLOPs per cycle from its latency or score, nan if empty; None without such a column."""
+        clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
+        clocks_hz = np.where(np.isnan(clocks_hz), base.clock_hz, clocks_hz)
         if LATENCY in self.values:
             assert self.file.latency_flops is not None  # checked when the table is read
-            clocks_hz = self.values.get("clock_hz", np.full(len(self), np.nan))[rows]
-            clocks_hz = np.where(np.isnan(clocks_hz), base.clock_hz, clocks_hz)
             return np.asarray(self.file.latency_flops / self.values[LATENCY][rows] / clocks_hz)
         if SCORE in self.values:
-            return base.flops_per_cycle * self.values[SCORE][rows] / np.nanmean(self.values[SCORE])
+            relative = self.values[SCORE][rows] / np.nanmean(self.values[SCORE])
+            return np.asarray(base.flops_per_cycle * relative * (base.clock_hz / clocks_hz))
         return None
 
 

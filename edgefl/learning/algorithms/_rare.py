@@ -6,6 +6,9 @@ from edgefl.learning.algorithms._exchanged import Members, Receivers, Sent, Serv
 from edgefl.learning.models import OutputTerm
 from edgefl.learning.tensors import Tensor
 
+# cost of `whole_gradients` in forward passes over all samples: two gradients, and a backward pass counts as two
+GRADIENT_PASSES = 2 * 3
+
 
 class RareVerbs:
     """Base class of `Algorithm` with the methods and declarations that few algorithms override, in call order."""

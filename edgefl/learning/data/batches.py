@@ -109,6 +109,21 @@ def steps_per_epoch(samples: int, batch: int, smallest: int = 1) -> int:
     return full + (rest >= smallest or (not full and rest > 0))
 
 
+def samples_in(steps: int, samples: int, batch: int, smallest: int = 1) -> int:
+    """Return the number of samples in the first `steps` mini-batches that `draw_batches` draws for a device."""
+    if not samples:
+        return 0
+    full, rest = divmod(max(samples, smallest), batch)
+    of_epoch = full * batch + (rest if rest >= smallest else 0)
+    epochs, further = divmod(steps, steps_per_epoch(samples, batch, smallest))
+    return epochs * of_epoch + min(further * batch, of_epoch)
+
+
+def kept_apart(samples: int, share: float) -> int:
+    """Return how many of a device's samples `keep_apart` holds out."""
+    return min(max(1, round(share * samples)), samples - 1) if share and samples else 0
+
+
 def keep_apart(
     samples: np.ndarray, share: float, generator: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -119,7 +134,7 @@ def keep_apart(
         share: share to hold out, in [0, 1); of two or more samples, at least one, but never all, are held out.
         generator: random numbers; equal generators give equal splits.
     """
-    count = min(max(1, round(share * len(samples))), len(samples) - 1) if share and len(samples) else 0
+    count = kept_apart(len(samples), share)
     apart = np.zeros(len(samples), dtype=bool)
     apart[generator.permutation(len(samples))[:count]] = True
     return samples[~apart], samples[apart]

@@ -3,18 +3,29 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from edgefl.config.answers import wrong
 from edgefl.contract import Expected
 from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms._rare import GRADIENT_PASSES
 from edgefl.learning.augmentation import Augmentation
-from edgefl.learning.data.batches import Batches, draw_batches, keep_apart, steps_per_epoch
-from edgefl.learning.federation.federation import RoundFacts
+from edgefl.learning.data.batches import (
+    Batches,
+    draw_batches,
+    keep_apart,
+    kept_apart,
+    samples_in,
+    steps_per_epoch,
+)
 from edgefl.learning.partial_work import lengths
 from edgefl.learning.settings import LocalSettings
 from edgefl.rng import Streams
+
+if TYPE_CHECKING:  # checks before a run must not load PyTorch
+    from edgefl.learning.federation.federation import RoundFacts
 
 
 @dataclass(frozen=True)
@@ -33,12 +44,11 @@ class RoundWork:
     deal: int
     smallest: int
 
-    def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: RoundFacts) -> Batches:
+    def draw(self, ids: Sequence[int], samples: Sequence[np.ndarray], facts: "RoundFacts") -> Batches:
         """Draw the mini-batches of a round's devices from their samples, with each device's own random stream."""
         local, streams = self.local, self.streams
         apart: list[np.ndarray] = []
-        share = local.kept_apart if local.early_stopping is not None else self._kept_apart()
-        if share:
+        if share := self._kept_apart():
             splits = [
                 keep_apart(indices, share, streams("validation", id_, self.deal))
                 for id_, indices in zip(ids, samples, strict=True)
@@ -53,13 +63,16 @@ class RoundWork:
         return replace(batches, views=Augmentation().draw(batches.sizes, batches.rows.shape[2], generators))
 
     def _kept_apart(self) -> float:
+        """Return the share of each device's samples that is held out for early stopping."""
+        if self.local.early_stopping is not None:
+            return self.local.kept_apart
         share = self.algorithm.keeps_apart()
         if not (isinstance(share, Real) and 0 <= share < 1):
             wanted = "a share of each device's samples, in [0, 1)"
             raise wrong(self.algorithm.keeps_apart, share, wanted, "learning", "algorithm")
         return share
 
-    def _steps(self, ids: Sequence[int], facts: RoundFacts, held: Sequence[int]) -> list[int]:
+    def _steps(self, ids: Sequence[int], facts: "RoundFacts", held: Sequence[int]) -> list[int]:
         """Return each device's number of local steps in a round, given the devices' numbers of samples."""
         asked, partial = self.local.most, self.local.partial_work
         asked_of = [asked] * len(ids)
@@ -87,14 +100,17 @@ class RoundWork:
             bits: how many bits a downlink transfer and an uplink transfer have.
             compared: for how many other models each sample needs a forward pass.
         """
-        many = np.array(held, dtype=np.int64)
-        steps = self._at_most(np.full(len(ids), self.local.most), many)
-        twice = 2 if self.algorithm.trains_personal else 1
-        processed = steps * np.minimum(many, self.local.batch) * twice * (many > 0)
+        share, batch = self._kept_apart(), self.local.batch
+        many = np.array([own - kept_apart(own, share) for own in held], dtype=np.int64)
+        steps = self._at_most(np.full(len(ids), self.local.most), many) * (many > 0)
+        pairs = zip(steps.tolist(), many.tolist(), strict=True)
+        processed = np.array([samples_in(done, own, batch, self.smallest) for done, own in pairs], np.int64)
+        processed *= 2 if self.algorithm.trains_personal else 1
+        tested = compared * processed + GRADIENT_PASSES * self.algorithm.whole_gradients * many
         return Expected(
             tuple(ids),
-            tuple(many.tolist()),
-            self.booked(steps * (many > 0), processed, compared * processed),
+            tuple(map(int, held)),
+            self.booked(steps, processed, tested),
             (bits[0],) * len(ids),
             (bits[1],) * len(ids),
         )

@@ -196,7 +196,9 @@ class Trainer:
                 ACCURACY_BY_SAMPLES: scores.by_samples(),
                 ACCURACY_WORST_TENTH: scores.worst_tenth(),
             }
-            further = {**pooled, **self.training_data.task.further(loss), **further}
+            task = self.training_data.task
+            of_task = dict.fromkeys(task.columns) if loss is None else task.further(loss)
+            further = {**pooled, **of_task, **further}
             return Evaluation(accuracy, loss, further, self._written_down(present, scores, moment))
         split = self.training_data.test
         accuracy, loss = self.drifting.test(self.tester, model, split, labels, present, moment)
@@ -220,8 +222,6 @@ class Trainer:
             return {}
         if self.device_validation is not None:
             scores = self._scores(model, present, moment, self.device_validation, split)
-            if not scores.known.any():
-                return dict.fromkeys(VALIDATED)
             accuracy, loss, _ = scores.mean()
         else:
             accuracy, loss = self.drifting.test(self.tester, model, split, labels, present, moment)
@@ -264,10 +264,8 @@ class Trainer:
         scores = Scores.of(
             [self._scores(own, some, moment) for some, own in self.own_models(model, holders, moment)]
         )
-        averaged: dict[str, float | None] = dict.fromkeys(names)
-        if scores.known.any():
-            mean, _, deviation = scores.mean()
-            averaged = dict(zip(names, (mean, deviation, scores.by_samples()), strict=True))
+        mean, _, deviation = scores.mean()
+        averaged = dict(zip(names, (mean, deviation, scores.by_samples()), strict=True))
         devices = evaluation.devices
         if devices is not None:
             place = {id_: k for k, id_ in enumerate(holders)}

@@ -34,15 +34,20 @@ class Scores:
         """Whether each device has test data, [K]."""
         return np.isfinite(self.accuracy)
 
-    def mean(self) -> tuple[float, float, float]:
-        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (FLASH, equations 1, 3)."""
+    def mean(self) -> tuple[float | None, float | None, float | None]:
+        """Return mean accuracy, mean loss and standard deviation of accuracy over devices (FLASH, equations 1, 3).
+
+        Without test data on any device, all three are None.
+        """
         accuracy, loss = self.accuracy[self.known], self.loss[self.known]
+        if not len(accuracy):
+            return None, None, None
         return float(accuracy.mean()), float(loss.mean()), float(accuracy.std())
 
-    def worst_tenth(self) -> float:
+    def worst_tenth(self) -> float | None:
         """Return the mean accuracy of the worst tenth of the devices; the number of devices is rounded up."""
         accuracy = np.sort(self.accuracy[self.known])
-        return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else float("nan")
+        return float(accuracy[: -(-len(accuracy) // 10)].mean()) if len(accuracy) else None
 
     def columns(self, suffix: str = "") -> dict[str, tuple[float | None, ...]]:
         """Return the columns accuracy and loss of all devices, with None for a device without test data."""
@@ -53,11 +58,11 @@ class Scores:
             for name, values in (("accuracy", self.accuracy), ("loss", self.loss))
         }
 
-    def by_samples(self) -> float:
+    def by_samples(self) -> float | None:
         """Return the mean accuracy over devices, weighted by their numbers of test samples."""
         known = self.known
         if not known.any():
-            return float("nan")
+            return None
         return float(np.average(self.accuracy[known], weights=self.samples[known]))
 
 

@@ -16,6 +16,7 @@ from edgefl.learning.algorithms import (
     ServerState,
     Trained,
 )
+from edgefl.learning.algorithms._rare import GRADIENT_PASSES
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.local.handed import NOTES, OWN, Handed
@@ -168,8 +169,7 @@ class DeviceSide:
         """Return the gradients [k, M] of local models on all samples, and count the passes as tested samples."""
         assert trained.batches is not None
         samples = [trained.batches.samples[k] for k in positions]
-        # two passes, each forward and backward; a backward pass counts as two forward passes
-        trained.models.tested[positions] += 2 * 3 * np.array([len(own) for own in samples])
+        trained.models.tested[positions] += GRADIENT_PASSES * np.array([len(own) for own in samples])
         return self._training.gradients(trained.rows[positions], samples)
 
     def foretell(

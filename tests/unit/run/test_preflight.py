@@ -128,11 +128,21 @@ def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) ->
         ("learning.evaluation.every", []),
     ],
 )
-def test_an_interval_longer_than_every_session_is_noted(key: str, others: list[str], digits: Path) -> None:
-    (note,) = prepare(scenario.load(digits, [*others, f"{key}=3"]), device="cpu").notes
-    assert note.startswith(f"{key} 3 measures nothing")
-    assert "set it to 2 or less" in note
-    assert prepare(scenario.load(digits, [*others, f"{key}=2"]), device="cpu").notes == []
+def test_an_interval_longer_than_the_run_is_noted(
+    key: str, others: list[str], digits: Path, tmp_path: Path
+) -> None:
+    """Intervals count the rounds of all sessions: with two sessions of two rounds, three is due in the second."""
+    (note,) = prepare(scenario.load(digits, [*others, f"{key}=5"]), device="cpu").notes
+    assert note.startswith(f"{key} 5 measures nothing")
+    assert "set it to 4 or less" in note
+    loaded = scenario.load(digits, [*others, f"{key}=3"])
+    assert prepare(loaded, device="cpu").notes == []
+    results = simulate(loaded, tmp_path / "run", device="cpu")
+    if key.endswith("scores_every"):
+        due = results.evaluation
+    else:
+        due = results.rounds.dropna(subset="theory_lr" if key.endswith("theory") else "accuracy")
+    assert set(zip(due.session, due["round"], strict=True)) == {(2, 1)}
 
 
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
@@ -307,7 +317,7 @@ def test_outputs_without_a_target_are_noted(digits: Path, monkeypatch: pytest.Mo
 def test_labels_without_a_validation_sample(digits: Path) -> None:
     changes = [
         "learning.partition={name: iid, label_sets: [[0, 1], [8, 9]]}",
-        "learning.evaluation.validation=0.00333",
+        "learning.evaluation.validation=0.0007",
     ]
     with refused_at("learning.evaluation.validation", "no validation sample", "a larger share"):
         prepare(scenario.load(digits, changes), device="cpu")
@@ -318,6 +328,24 @@ def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None
     (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
     assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
     assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
+
+
+@pytest.mark.parametrize(
+    ("local", "enough"), [("{steps: 5, batch: 10000}", True), ("{epochs: 40, batch: 10}", False)]
+)
+def test_a_deadline_is_compared_with_the_samples_that_devices_hold(
+    local: str, enough: bool, digits: Path, tmp_path: Path
+) -> None:
+    """Each of six devices holds 250 of 1,500 samples, and computes 8 GFLOP/s / 2 MFLOP = 4 samples per ms.
+
+    Five steps on all of these samples take 0.3 s, whatever the batch size; forty epochs take 2.5 s.
+    """
+    own = ["learning.partition=iid", f"learning.local={local}", "learning.cost={flops_per_sample: 2.0e+6}"]
+    loaded = scenario.load(digits, [*own, "rounds.deadline_s=1", "devices.flops_per_cycle=8"])
+    notes = [note for note in prepare(loaded, device="cpu").notes if "almost no update" in note]
+    assert len(notes) == (not enough)
+    rounds = simulate(loaded, tmp_path / "run", device="cpu").rounds
+    assert rounds.completed.gt(0).all() == enough
 
 
 @pytest.mark.parametrize(

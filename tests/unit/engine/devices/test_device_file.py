@@ -89,6 +89,15 @@ def test_scores_are_relative_to_their_mean(tmp_path: Path) -> None:
     assert [drawn.device(number).flops_per_cycle for number in range(3)] == [12, 4, 8]
 
 
+def test_a_score_is_a_speed_whatever_the_clock_of_its_row(tmp_path: Path) -> None:
+    """Scores 900, 300 and 600 have mean 600, so they scale 8 GFLOP/s by 1.5, 0.5 and 1."""
+    path = written(tmp_path, "clock_ghz,score\n3,900\n1.5,300\n,600\n")
+    phones = fleet(path, 3)
+    times_s = [Processors(phones, 8e9).cost(device, 1)[0] for device in range(3)]
+    assert times_s == pytest.approx([1 / 1.5, 2, 1], rel=1e-12)
+    assert Processors(phones, 8e9).cost(0, 1, 1e9)[0] == pytest.approx(3 / 1.5, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [

@@ -1,6 +1,7 @@
 """Test devices that keep only a share of their samples, and samples that are held out for validation."""
 
 import numpy as np
+import pytest
 
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.validation import split_off
@@ -65,9 +66,10 @@ def test_each_label_gives_its_share_and_no_sample_is_in_two() -> None:
     data = Digits().load()
     left, apart = split_off(data, SHARE)
     for label in range(10):
-        count = int((data.train.y == label).sum())
-        assert int((apart.y == label).sum()) == round(SHARE * count)
-        assert int((left.train.y == label).sum()) == count - round(SHARE * count)
+        count, taken = int((data.train.y == label).sum()), int((apart.y == label).sum())
+        assert abs(taken - SHARE * count) < 1
+        assert int((left.train.y == label).sum()) == count - taken
+    assert len(apart.y) == round(SHARE * len(data.train.y))
     both = sorted(x.tobytes() for x in [*left.train.x, *apart.x])
     assert both == sorted(x.tobytes() for x in data.train.x)
     assert left.test is data.test
@@ -80,6 +82,17 @@ def test_each_group_gives_its_share_where_there_are_groups() -> None:
     _, apart = split_off(Data.unscaled(split, split, ("a",), ("p", "q", "r")), SHARE)
     assert np.bincount(apart.groups).tolist() == [2, 4, 6]
     assert np.array_equal(apart.groups, groups[apart.x[:, 0].astype(int)])
+
+
+@pytest.mark.parametrize("size", [3, 5, 15, 25])
+@pytest.mark.parametrize("share", [0.1, 0.25, 0.5])
+def test_the_share_is_exact_however_small_the_groups_are(size: int, share: float) -> None:
+    """Further groups of a single sample, which they keep, count neither way."""
+    groups = np.concatenate([np.repeat(np.arange(40), size), np.arange(40, 80)])
+    split = Split(np.zeros((len(groups), 1), np.float32), groups % 2, groups)
+    _, apart = split_off(Data.unscaled(split, split, ("a", "b"), tuple(map(str, range(80)))), share)
+    assert len(apart.y) == round(share * 40 * size)
+    assert np.all(np.abs(np.bincount(apart.groups, minlength=40) - share * size) < 1)
 
 
 def test_nothing_on_one_side_is_refused() -> None:

@@ -395,6 +395,30 @@ def test_a_check_books_its_two_passes_or_a_step(booked: str, payload: str) -> No
         assert set(local.down_bits) == set(local.up_bits) == {model}
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"local": {"batch": 64}},  # the last batch of an epoch is smaller
+        {"local": {"epochs": 3, "batch": 100}},
+        {"local": {"steps": 5, "batch": 100, "one_pass": True}},
+        {"algorithm": "apfl", "local": {"epochs": 1, "batch": 100}},
+        {"algorithm": "fedl", "local": {"steps": 4, "batch": 64, "momentum": 0.0}},
+        {
+            "model": "resnet18",
+            "local": {"epochs": 1, "batch": 9},
+        },  # batch norm drops a last batch of one sample
+        {"cost": {"booked": "nominal"}, "local": {"epochs": 1, "batch": 100}},
+        # 0 is no decrease, so that devices do not stop early; tests for early stopping are not expected
+        {"cost": {"booked": "processed"}, "local": {"epochs": 2, "batch": 16, "early_stopping": 0.0}},
+    ],
+)
+def test_as_many_samples_are_processed_as_expected(changes: dict[str, Any]) -> None:
+    stage = pilot(learner(**changes), longest=3)
+    expected, local = stage.expected(EVERYONE), stage.train(EVERYONE, 1)
+    assert expected.samples == local.samples
+    assert expected.held == tuple(stage.trainer.device_data.sizes(EVERYONE).values())
+
+
 @pytest.mark.parametrize("algorithm", ["fedavg", "scaffold", {"name": "hypcluster", "models": 3}, "feddrift"])
 def test_what_is_expected_to_be_sent_is_sent(algorithm: Any) -> None:
     stage = pilot(learner(algorithm=algorithm))

@@ -154,3 +154,29 @@ def test_scores_by_hand() -> None:
     own = score(tester, torch.stack([right, wrong, right]), test, samples)
     assert own.accuracy[:2].tolist() == [1.0, 0.5]
     assert score(tester, wrong, test, samples[:1]).accuracy.tolist() == [0.0]
+
+
+def test_scores_are_empty_if_no_device_has_test_data(tmp_path: Path) -> None:
+    """Each device has one of 40 writers, but the only test sample is another writer's."""
+    x = np.random.default_rng(0).normal(size=(80, 3)).astype(np.float32)
+    y, writer = np.arange(80) % 2, np.arange(80) // 2
+    np.savez(
+        tmp_path / "own.npz",
+        x_train=x,
+        y_train=y,
+        groups_train=writer,
+        x_test=x[:1],
+        y_test=y[:1],
+        groups_test=np.array([40]),
+    )
+    learning = {
+        "dataset": {"name": "npz", "path": str(tmp_path / "own.npz")},
+        "partition": "natural",
+        "evaluation": {"tested_on": "devices"},
+    }
+    changes = {"learning": {"model": "logistic", "local": {"batch": 2}, **learning}}
+    results = simulate({**BASE, **changes}, tmp_path / "run", device="cpu")
+    empty = ["accuracy", "loss", "accuracy_std", "accuracy_by_samples", "accuracy_worst_tenth"]
+    assert results.rounds[empty].isna().all(axis=None)
+    assert results.sessions.accuracy_start.isna().all()
+    assert "nan" not in (tmp_path / "run" / "rounds.csv").read_text()
