@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
-from edgefl.analysis.measures.metrics import training_rounds
+from edgefl.analysis.measures.metrics import TIE, training_rounds
 from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import on_power, own_notes, reference_of, variants_of
 from edgefl.analysis.measures.uncertainty import LEAST
@@ -226,12 +226,13 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
     tested, many = len(settings.seeds) >= LEAST, count_of(len(settings.seeds), "seed")
-    clear = int((settings.table["lead_clear"] & (settings.table["lead"] > 0)).sum())
-    sure = f"{clear} of these leads are clear (paired 95 % interval)" if tested else "no test"
-    behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
+    ahead, level = settings.table[settings.table["lead"] > TIE], int((leads.abs() <= TIE).sum())
+    sure = f"{ahead['lead_clear'].sum()} of these leads are clear (paired 95 % interval)"
+    by = f", by {100 * ahead['lead'].median():.1f} points (median; {many}: {sure if tested else 'no test'})"
+    behind = settings.table[settings.table["lead"] < -TIE].to_dict("records")
     return [
-        f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of setting"
-        f" and session, by {100 * leads.median():.1f} points (median; {many}: {sure}).",
+        f"{settings.reference} is ahead of all others in {len(ahead)} of {len(leads)} pairs of setting and session"
+        f"{by * bool(len(ahead))}{f', and level with the best of them in {level}' * bool(level)}.",
         *(
             f"It is behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
             f"{row['best']} leads by {-100 * row['lead']:z.1f}{' (not clear)' * (tested and not row['lead_clear'])}."

@@ -54,7 +54,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
-    assert "by 35.0 points (median; 2 seeds: no test)." in text
+    assert "by 50.0 points (median; 2 seeds: no test)." in text
     assert "It is behind at alpha 0.3, session 3: other leads by 10.0" in text
     assert "**70.0 ± 0.0**" in text
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
@@ -81,6 +81,18 @@ def test_leads_are_counted_with_their_certainty(write_run: Write) -> None:
     assert settings.table["lead_clear"].tolist() == [True, True, False]
     (note,) = settings.notes
     assert note == "these settings trained the same models and are not independent: alpha 0.3 = alpha 0.7"
+
+
+def test_a_tie_is_no_lead_of_another_variant(write_run: Write) -> None:
+    """The variants are level in two settings, and the reference is behind in the third, so it has no lead to name."""
+    runs = {}
+    for setting, other in (("0.3", 0.6), ("0.7", 0.6), ("0.9", 0.8)):
+        for seed in (1, 2, 3):
+            runs[setting, "ours", seed], runs[setting, "other", seed] = [0.5, 0.6], [0.5, other]
+    assert report(compare_settings(write_grid(write_run, runs))).verdicts == [
+        "ours is ahead of all others in 0 of 3 pairs of setting and session, and level with the best of them in 2.",
+        "It is behind at alpha 0.9, session 3: other leads by 20.0.",
+    ]
 
 
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
