@@ -61,7 +61,7 @@ def compare_settings(
     if not axes:
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes = by_setting.info, by_setting.said()
-    notes += [*own_notes(info), *on_power(of_points(info).values())]
+    notes += [*own_notes(info), *on_power(of_points(info).values()), *numbers.on_servers(info)]
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
@@ -123,7 +123,6 @@ SHOWN_COSTS = {
     "latency_mean_s": ("Mean latency", TIME_UNITS),
     "round_energy_j": ("Energy", ENERGY_UNITS),
 }
-
 
 COSTS_EXPLAINED = (
     "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. Energy:"
@@ -188,7 +187,8 @@ def _cells(
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
     for group in _groups(settings):
         best = group.means.max(axis=1)
-        several = settings.trained and group.means.notna().sum(axis=1).max() > 1
+        compared = settings.trained and settings.table["best"].any()
+        several = compared and group.means.notna().sum(axis=1).max() > 1
         for variant in settings.variants:
             numbers = zip(group.means[variant], group.stds[variant], best, strict=True)
             columns[f"{group.short}: {variant}"] = [

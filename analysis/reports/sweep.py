@@ -97,8 +97,10 @@ def sweep(
     goal, by_setting = target_of(target), given_runs(runs, load_settings, names=names, partial=partial)
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
+    several = several_servers(info)
     if metric in ("rounds", "accuracy"):
-        refuse_rounds(several_servers(info), metric)
+        refuse_rounds(several, metric)
+    notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
     chosen = _chosen(points := of_points(info), keys)
     notes += on_power(points.values())
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
