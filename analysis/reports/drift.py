@@ -114,11 +114,13 @@ def compare_drift(
             "the runs' end"
         )
     each = [*RUN, "cell"]
-    follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
+    ends = detail.groupby(each)["first_round"].shift(-1) - 1
+    lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
+    follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
     if follow < TAIL:
         notes.append(
-            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}:"
-            " `final` thus includes the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}:"
+            " `final` and the next change's `before` thus include the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
