@@ -2,7 +2,14 @@
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import SESSION, rounds_of_all, training_rounds, unpaired
+from edgefl.analysis.measures.metrics import (
+    SESSION,
+    SPELL,
+    rounds_of_all,
+    tested_by_all,
+    training_rounds,
+    unpaired,
+)
 from edgefl.analysis.measures.scope import left_out
 from edgefl.analysis.measures.verdicts import first_of
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
@@ -17,7 +24,10 @@ def unlike(
         what = f"the variants had different labels in session {listed} of one seed"
         notes.append(f"{what}: this is not a paired comparison")
     notes += _cut_tails(info, rounds) if target else []
-    return notes + (_shorter_sessions(detail, rounds) if by_rounds else [])
+    if not by_rounds:
+        return notes
+    training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+    return notes + _fewer_rounds(training, rounds) + (_other_tests(training) if target else [])
 
 
 def _cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
@@ -32,11 +42,23 @@ def _cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     ]
 
 
-def _shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Return a note if variants have different numbers of rounds, so that fewer count than `first_of` names."""
-    training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
-    counted = rounds_of_all(training).clip(upper=FIRST_ROUNDS)
-    if not (training["round"].clip(upper=FIRST_ROUNDS) > counted).any():
+def _fewer_rounds(training: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
+    """Return a note if variants have tested different rounds, so that fewer count than `first_of` names."""
+    of_all = tested_by_all(training)
+    early = training["round"] <= FIRST_ROUNDS
+    if not (early & training["accuracy"].notna() & ~of_all).any():
         return []
-    which = f"{first_of(rounds)} are over the rounds that all variants have in a session"
-    return [f"accuracies of the {which}, in one session only {int(counted.min())}"]
+    counted = training["round"].where(early & of_all).groupby([training[name] for name in SPELL]).nunique()
+    which = f"{first_of(rounds)} are over the rounds that all variants tested in a session"
+    return [f"accuracies of the {which}, in one session only {counted.min()}"]
+
+
+def _other_tests(training: pd.DataFrame) -> list[str]:
+    """Return a note if variants test their models in different rounds of the same session."""
+    shared = training["accuracy"].notna() & (training["round"] <= rounds_of_all(training))
+    if not (shared & ~tested_by_all(training)).any():
+        return []
+    return [
+        "variants test their models in different rounds, and only a tested model can reach a target, so the costs of"
+        " a target compare only roughly"
+    ]
