@@ -52,7 +52,8 @@ def accuracies(
     if wanted is None:
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])
-        wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
+        shared = detail.loc[detail["in_scope"], metrics.SESSION]
+        rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")

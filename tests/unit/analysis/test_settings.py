@@ -95,6 +95,19 @@ def test_a_tie_is_no_lead_of_another_variant(write_run: Write) -> None:
     ]
 
 
+def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other(write_run: Write) -> None:
+    """`other` ends after two sessions with seed 2, so session 3 has one pair, with a lead of 0.2."""
+    ours = {seed: [0.5, score] for seed, score in ((1, 0.6), (2, 0.9))}
+    root = write_grid(write_run, {("0.3", "ours", seed): scores for seed, scores in ours.items()})
+    write_grid(write_run, {("0.3", "other", seed): [0.3, 0.4] for seed in (1, 2)})
+    run = root / "alpha-0.3" / "other" / "2"
+    for name in ("rounds", "sessions"):
+        table = pd.read_csv(run / f"{name}.csv")
+        table[table["session"] < 3].to_csv(run / f"{name}.csv", index=False)
+    table = compare_settings(root).table.set_index("session")
+    assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
+
+
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     root = write_grid(write_run, {("0.3", "ours", 1): [0.8, 0.6], ("0.3", "other", 1): [0.5, 0.7]})
     assert main(["settings", str(root), "--session", "2"]) == 0
