@@ -144,6 +144,15 @@ def test_a_setting_whose_run_failed(write_run: Write) -> None:
     assert "ours/1: it failed (training diverged)" in text
 
 
+def test_a_value_is_chosen_by_the_seeds_that_all_values_have(write_run: Write) -> None:
+    """With seed 1, 0.3 is best; seed 2, an easy one, has only a run with 0.7."""
+    runs = {("0.3", "ours", 1): [0.5, 0.6], ("0.7", "ours", 1): [0.5, 0.5], ("0.7", "ours", 2): [0.9, 0.9]}
+    found = report_choice(write_grid(write_run, runs), by="test")
+    assert found.numbers["choice.csv"]["value"].tolist() == ["0.3"]
+    assert found.numbers["choice_values.csv"]["seeds"].tolist() == [1, 1]
+    assert any("only the seeds that all settings have are compared: 1" in said for said in found.sentences)
+
+
 def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> None:
     runs = {(setting, name, 1): [0.8, 0.6] for setting in ("0.3", "0.7") for name in ("ours", "other")}
     settings = compare_settings(write_grid(write_run, runs | {("0.3", "ours", 2): [0.1, 0.1]}))
