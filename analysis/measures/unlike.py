@@ -11,7 +11,7 @@ from edgefl.analysis.measures.metrics import (
     unpaired,
 )
 from edgefl.analysis.measures.scope import left_out
-from edgefl.analysis.measures.verdicts import first_of
+from edgefl.analysis.measures.verdicts import WHEN_STOPPED, first_of
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 
@@ -32,7 +32,7 @@ def unlike(
 
 def _cut_tails(info: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
     """Return a note if `stop` ended some runs, in which tails count in full, but not all runs."""
-    stopped = info["stopped"].ne("")
+    stopped = info["stopped"].str.contains(WHEN_STOPPED)  # not if no score ended the run
     if stopped.all() or not stopped.any() or not rounds["energy_tail_j"].any():
         return []
     names = ", ".join(map(str, info.loc[stopped, "variant"].unique()))

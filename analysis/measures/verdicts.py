@@ -68,12 +68,12 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
     """Describe how `stop` ended the runs, in a sentence per variant with each reason and numbers of rounds."""
     ended = info[info["stopped"] != ""]
     reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
-    sentences = []
+    of, sentences = " of all cells" * (rounds["cell"].nunique() > 1), []
     for variant in variants:
         some, told = ended[ended["variant"] == variant], []
         for reason, runs in some.groupby(reasons, sort=False):
             lengths = [len(training_rounds(of_run(rounds, run))) for run in runs.itertuples()]
-            told.append(f"{reason} (after {counts_of(lengths, 'round')}, {count_of(len(runs), 'seed')})")
+            told.append(f"{reason} (after {counts_of(lengths, 'round')}{of}, {count_of(len(runs), 'seed')})")
         if told:
             sentences.append(f"{variant}: {'; '.join(told)}.")
     return sentences

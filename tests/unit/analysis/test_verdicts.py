@@ -258,3 +258,37 @@ def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -
         "b: no progress in 5 tests (after 2 rounds, 1 seed); no score ended it (after 4 rounds, 1 seed).",
         "c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
     )
+
+
+def test_rounds_of_several_cells_are_named_so(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.5} for cell in (0, 1)]
+    sessions = [{"session": 1, "cell": cell} for cell in (0, 1)]
+    stopped = "accuracy 0.4 reached in 2 cells, in the last after 20 s"
+    root = write_run("a", rounds, sessions, variant="a", stopped=stopped)
+    assert (
+        compare(root).verdicts[-1]
+        == "a: accuracy 0.4 reached in 2 cells (after 2 rounds of all cells, 1 seed)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "names"),
+    [
+        ("accuracy 0.8 reached (round 1 of session 1, after 9 s)", None, "a"),
+        ("accuracy 0.8 reached (round 1 of session 1, after 9 s)", "no score ended it", "a"),
+        ("2 of 2 cells were not ended by a score", "no score ended it", ""),
+        (
+            "no score ended it",
+            "accuracy 0.8 reached in 1 cell, in the last after 9 s; 1 of 2 cells were not ended by a score",
+            "b",
+        ),
+    ],
+)
+def test_tails_are_compared_roughly_if_a_score_ended_only_some_runs(
+    write_run: Write, one: str | None, other: str | None, names: str
+) -> None:
+    for variant, stopped in (("a", one), ("b", other)):
+        rounds = [{"session": 1, "round": 1, "accuracy": 0.8, "energy_tail_j": 1.0}]
+        root = write_run(f"{variant}/1", rounds, [{"session": 1}], variant=variant, stopped=stopped)
+    told = [note for note in compare(root.parents[1]).notes if "radio tails count in full" in note]
+    assert [note.partition(" (")[2].partition(")")[0] for note in told] == [names] * bool(names)
