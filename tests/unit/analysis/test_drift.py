@@ -202,6 +202,14 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     assert "followed by only 5" in note
 
 
+def test_a_change_in_different_rounds_has_its_mean_round(tmp_path: Path) -> None:
+    """With one of four runs the drift begins four rounds later."""
+    late = study(tmp_path) / "fedavg" / "seed-1" / "rounds.csv"
+    frame = pd.read_csv(late)
+    frame.assign(drifted=frame["drifted"].shift(4, fill_value=0.0)).to_csv(late, index=False)
+    assert "change 1, about round 42" in (compare_drift(tmp_path).out / "drift.md").read_text()
+
+
 def test_runs_without_drift_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "plain", [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}])
     with pytest.raises(ValueError, match=r"no concept drift: set learning.drift"):
