@@ -14,6 +14,7 @@ from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
+    ROUNDING,
     TIME_UNITS,
     count_of,
     counts_of,
@@ -210,6 +211,13 @@ def _times(ratio: float) -> str:
     return f"{two_digits(ratio)} times"
 
 
+def _bound(ratio: float, sign: float) -> str:
+    """Write a bound of a ratio with two digits; round a lower bound (sign 1) down and an upper bound (-1) up."""
+    ratio = min(max(ratio, 1 / LARGEST), LARGEST)
+    step = 10.0 ** min(0, math.floor(math.log10(ratio)) - 1)
+    return two_digits(sign * math.floor(sign * ratio / step + ROUNDING) * step)
+
+
 def with_ends(ratio: Ratio) -> tuple[str, str]:
     """Write a mean ratio, and the ends of its interval, with as many digits as their difference needs."""
     values = (ratio.mean, *ratio.ends)
@@ -271,9 +279,9 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     how, beyond = ("more", 1.0) if missed[name] else ("less", -1.0)
     bounds = {f"the time of {base}": time, "the energy": energy}
     telling = [  # a lower bound below 1, or an upper bound above 1, says nothing
-        f"{how} than {_times(ratio.mean)} {what}"
+        f"{how} than {_bound(ratio.mean, beyond)} times {what}"
         for what, ratio in bounds.items()
-        if beyond * (ratio.mean - 1) >= 0.05
+        if beyond * (ratio.mean - 1) >= (0.1 if missed[name] else 0.05)
     ]
     if (missed[name] and missed[base]) or not time.pairs or not telling:
         return f"{said}: {LOWER_TARGET}."

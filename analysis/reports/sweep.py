@@ -19,8 +19,8 @@ from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits
 from edgefl.analysis.page.formatting import (
     NOTHING,
-    amount,
     counts_of,
+    lower_bound,
     named_seeds,
     unit_for,
     with_interval,
@@ -195,7 +195,7 @@ def headline(sweep: Sweep) -> pd.DataFrame:
     for cost in sweep.costs:
         unit, size = unit_for(table[f"{cost}_mean"], UNITS[cost])
         texts[label_of(cost, sweep.target, unit)] = [
-            f"> {amount(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
+            f"> {lower_bound(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
             for lower, row in zip(lower_bounds(table, cost), rows, strict=True)
         ]
         if f"{cost}_ratio" in table:

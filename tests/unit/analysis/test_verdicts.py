@@ -7,6 +7,7 @@ import pytest
 
 from edgefl.analysis import compare
 from edgefl.analysis.measures.verdicts import two_digits
+from edgefl.analysis.page.formatting import lower_bound
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
 
@@ -292,3 +293,13 @@ def test_tails_are_compared_roughly_if_a_score_ended_only_some_runs(
         root = write_run(f"{variant}/1", rounds, [{"session": 1}], variant=variant, stopped=stopped)
     told = [note for note in compare(root.parents[1]).notes if "radio tails count in full" in note]
     assert [note.partition(" (")[2].partition(")")[0] for note in told] == [names] * bool(names)
+
+
+def test_bounds_are_rounded_to_the_side_on_which_they_hold(write_run: Write) -> None:
+    """`b` needs more than 1.68 times the time and 2.28 times the energy, which must not become 1.7 and 2.3."""
+    runs = {"ours": [(10.0, 5.0, 0.9)], "b": [(16.8, 11.4, 0.5)]}
+    said = verdicts(write_run, runs)[1]
+    assert said.endswith("it needs more than 1.6 times the time of ours and more than 2.2 times the energy.")
+    assert lower_bound(384.67) == "384"
+    assert lower_bound(2.0) == "2.00"
+    assert lower_bound(1.00999) == "1.00"
