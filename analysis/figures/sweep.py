@@ -8,7 +8,7 @@ from edgefl.analysis.figures.style import INK, SMALL, legend, mark, panels, seri
 from edgefl.analysis.measures.results import Sweep
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import shown_ends
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, lower_bound, unit_for
 from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.runs.choices import FIRST_ROUNDS, Layout
 
@@ -128,7 +128,7 @@ def heat_figure(sweep: Sweep) -> Figure:
         middle = (limits["vmin"] + limits["vmax"]) / 2
         for i, j in np.ndindex(grid.shape):
             value = grid.iat[i, j] / scale
-            text = f"{'>' if lower.iat[i, j] > 0 else ''}{amount(value)}"
+            text = f">{lower_bound(value)}" if lower.iat[i, j] > 0 else amount(value)
             ink = "white" if value < middle else "black"
             ax.text(j, i, text, ha="center", va="center", fontsize=SMALL, color=ink)
         ax.grid(False)

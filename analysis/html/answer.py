@@ -12,7 +12,7 @@ from edgefl.analysis.html.words import NO_BREAK, table_html
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import own_notes
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, unit_for
+from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, lower_bound, unit_for
 from edgefl.analysis.page.score_words import said
 from edgefl.analysis.reports.comparison import caption, compare
 from edgefl.analysis.reports.comparison_tables import headline
@@ -70,7 +70,7 @@ def _figure(comparison: Comparison, name: str, units: Units) -> str:
     rows = []
     for variant, mean, half, bound in zip(table["variant"], means, table[f"{name}_ci"], missed, strict=True):
         low, high = (math.nan, math.nan) if bound else shown_ends(mean, half, len(comparison.seeds))
-        number = f"{'>' if bound else ''}{amount(mean / size)}{NO_BREAK}{unit}"
+        number = f"{f'>{lower_bound(mean / size)}' if bound else amount(mean / size)}{NO_BREAK}{unit}"
         sure = f" ({amount(low / size)} to {amount(high / size)})" if math.isfinite(high) else ""
         rows.append(_row(str(variant), mean / longest, low / longest, high / longest, number, sure, bound))
     title = words_of(name, target)

@@ -99,8 +99,9 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"Before and final are means of up to {TAIL} rounds, dip is the lowest {what} {interval}, and 1 round,"
-            f" ... are the accuracies that many rounds after the drift's last step; {weights} counts equally.",
+            f"Before and final are means of up to {TAIL} rounds of one concept, dip is the lowest {what} {interval},"
+            " and 1 round, ... are the accuracies that many rounds after the drift's last step;"
+            f" {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: never).",
         ]
@@ -176,9 +177,9 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over 20 rounds. `reading` defines dip
-    and recovery. (F counts rounds until "a steady state" and gives no rule; a model that has lost nothing, such as
-    F's Oracle, needs 0 rounds in F and here.)
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over up to 20 rounds of one
+    concept. `reading` defines dip and recovery. (F counts rounds until "a steady state" and gives no rule; a model
+    that has lost nothing, such as F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: training rounds, as `numbered` returns them.
@@ -206,12 +207,14 @@ def drift_figures(
         if "summed_up" in run and not (run["recorded"] == "both").all():
             run = run.assign(**{PERSONAL: run["summed_up"]})
         series = _series(run)
+        since = 1  # the first round of the concept that a change ends
         for number, change in enumerate(changes_of(series["drifted"]), start=1):
             rows.append(
                 dict(zip([*RUN, "cell"], key, strict=True))
                 | {"change": number, "first_round": change.first, "last_round": change.last}
-                | _measure(series, change, reading)
+                | _measure(series, change, since, reading)
             )
+            since = change.last
     return pd.DataFrame(rows)
 
 
@@ -223,8 +226,8 @@ def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
     return series | {"drifted": drifted_share(run).bfill().ffill().fillna(0.0).to_numpy(float)}
 
 
-def _measure(series: dict[str, np.ndarray], change: Change, reading: Reading) -> dict[str, float]:
-    before = slice(max(0, change.first - 1 - TAIL), change.first - 1)
+def _measure(series: dict[str, np.ndarray], change: Change, since: int, reading: Reading) -> dict[str, float]:
+    before = slice(max(since - 1, change.first - 1 - TAIL), change.first - 1)
     during = slice(change.first - 1, change.end)
     after = slice(change.last - 1, change.end)
     tail = slice(max(change.last - 1, change.end - TAIL), change.end)

@@ -101,9 +101,10 @@ def accuracy_after_change(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.Da
 
 
 def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.DataFrame:
-    """Average the accuracy over a session's first training rounds, as far as all variants have these rounds.
+    """Average the accuracy over a session's first training rounds, as far as all variants have tested these rounds.
 
-    Early rounds are the poorest, so a variant that ends a session sooner would otherwise seem worse.
+    Early rounds are the poorest, so a variant that ends a session sooner would otherwise seem worse, and a variant
+    that tests fewer rounds better.
 
     Returns:
         variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
@@ -111,8 +112,16 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     if first_rounds < 1:
         raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
     training = training_rounds(rounds)
-    first = training[training["round"] <= rounds_of_all(training).clip(upper=first_rounds)]
+    first = training[(training["round"] <= first_rounds) & tested_by_all(training)]
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
+
+
+def tested_by_all(training: pd.DataFrame) -> pd.Series:
+    """Mark the training rounds that have an accuracy in all variants that have any accuracy in the session."""
+    spell = [training[column] for column in SPELL]
+    tested = training["variant"].where(training["accuracy"].notna())
+    variants = tested.groupby(spell).transform("nunique")
+    return tested.notna() & tested.groupby([*spell, training["round"]]).transform("nunique").eq(variants)
 
 
 def rounds_of_all(training: pd.DataFrame) -> pd.Series:

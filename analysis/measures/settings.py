@@ -9,6 +9,7 @@ from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.page.formatting import ranges
 from edgefl.analysis.runs.load import Runs, Settings, named
+from edgefl.analysis.runs.servers import several_servers
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
@@ -42,18 +43,23 @@ def accuracies(
     first_rounds: int,
     reference: str | None,
 ) -> pd.DataFrame:
-    """Average a setting's accuracy over the first rounds of each session; one row per session, with its lead."""
+    """Average a setting's accuracy over the first rounds of each session; one row per session, with its lead.
+
+    No variant is best or leads if the variants have different servers, whose rounds mean different things.
+    """
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy, but the runs in other settings have one")
     if wanted is None:
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])
-        wanted = sorted(detail.loc[detail["in_scope"], "session"].unique())
+        shared = detail.loc[detail["in_scope"], metrics.SESSION]
+        rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
-    _add_leads(table, first, variants, reference)
-    return table
+    several = several_servers(runs.info)
+    _add_leads(table, first, variants, None if several else reference)
+    return table.assign(best="") if several else table
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:
@@ -79,6 +85,12 @@ def _add_leads(table: pd.DataFrame, first: Costs, variants: list[str], reference
                 for name in (reference, means.loc[place, others].idxmax())
             )
             table.at[place, "lead_clear"] = first.difference("accuracy_first", one, other).decided
+
+
+def on_servers(info: pd.DataFrame) -> list[str]:
+    """Return a note if the runs have different servers."""
+    several = several_servers(info)
+    return [f"{several}: compare seconds and joules in one setting with `edgefl compare`"] if several else []
 
 
 def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:

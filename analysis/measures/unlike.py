@@ -2,27 +2,52 @@
 
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import SESSION, rounds_of_all, training_rounds, unpaired
+from edgefl.analysis.measures.metrics import (
+    SESSION,
+    SPELL,
+    rounds_of_all,
+    tested_by_all,
+    training_rounds,
+    unpaired,
+)
 from edgefl.analysis.measures.scope import left_out
-from edgefl.analysis.measures.verdicts import first_of
+from edgefl.analysis.page.formatting import first_rounds_named
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 
-def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, by_rounds: bool) -> list[str]:
+def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool) -> list[str]:
     """Return notes on trained runs, given the sessions in `detail`; see `verdicts` for `by_rounds`."""
     notes = left_out(detail)
     if listed := unpaired(detail, "labels"):
         what = f"the variants had different labels in session {listed} of one seed"
         notes.append(f"{what}: this is not a paired comparison")
-    return notes + (_shorter_sessions(detail, rounds) if by_rounds else [])
-
-
-def _shorter_sessions(detail: pd.DataFrame, rounds: pd.DataFrame) -> list[str]:
-    """Return a note if variants have different numbers of rounds, so that fewer count than `first_of` names."""
+    if not by_rounds:
+        return notes
     training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
-    counted = rounds_of_all(training).clip(upper=FIRST_ROUNDS)
-    if not (training["round"].clip(upper=FIRST_ROUNDS) > counted).any():
+    return notes + _fewer_rounds(training) + (_other_tests(training) if target else [])
+
+
+def _fewer_rounds(training: pd.DataFrame) -> list[str]:
+    """Return a note if variants have tested different rounds, so that fewer count than `verdicts.first_of` names."""
+    of_all = tested_by_all(training)
+    early = training["round"] <= FIRST_ROUNDS
+    if not (early & training["accuracy"].notna() & ~of_all).any():
         return []
-    which = f"{first_of(rounds, detail)} are over the rounds that all variants have in a session"
-    fewer = f", in one session only {int(counted.min())}" if counted.min() < counted.max() else ""
+    least = (
+        training["round"].where(early & of_all).groupby([training[name] for name in SPELL]).nunique().min()
+    )
+    most = min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
+    fewer = f", in one session only {least}" if least < most else ""
+    which = f"{first_rounds_named(most)} are over the rounds that all variants tested in a session"
     return [f"accuracies of the {which}{fewer}"]
+
+
+def _other_tests(training: pd.DataFrame) -> list[str]:
+    """Return a note if variants test their models in different rounds of the same session."""
+    shared = training["accuracy"].notna() & (training["round"] <= rounds_of_all(training))
+    if not (shared & ~tested_by_all(training)).any():
+        return []
+    return [
+        "variants test their models in different rounds, and only a tested model can reach a target, so the costs of"
+        " a target compare only roughly"
+    ]

@@ -14,6 +14,7 @@ from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
+    ROUNDING,
     TIME_UNITS,
     count_of,
     counts_of,
@@ -68,12 +69,12 @@ def stops(info: pd.DataFrame, rounds: pd.DataFrame, variants: Sequence[str]) -> 
     """Describe how `stop` ended the runs, in a sentence per variant with each reason and numbers of rounds."""
     ended = info[info["stopped"] != ""]
     reasons = ended["stopped"].str.replace(WHEN_STOPPED, "", regex=True)
-    sentences = []
+    of, sentences = " of all cells" * (rounds["cell"].nunique() > 1), []
     for variant in variants:
         some, told = ended[ended["variant"] == variant], []
         for reason, runs in some.groupby(reasons, sort=False):
             lengths = [len(training_rounds(of_run(rounds, run))) for run in runs.itertuples()]
-            told.append(f"{reason} (after {counts_of(lengths, 'round')}, {count_of(len(runs), 'seed')})")
+            told.append(f"{reason} (after {counts_of(lengths, 'round')}{of}, {count_of(len(runs), 'seed')})")
         if told:
             sentences.append(f"`stop` in {variant}: {'; '.join(told)}.")
     return sentences
@@ -147,8 +148,8 @@ def verdicts(
     more = {name: early.difference("accuracy_first", {"variant": name}, {"variant": base}) for name in others}
     if target is not None:
         alone = _reaches(scope[scope["variant"] == base], base, target)
-        most = np.max([abs(one.mean) for one in more.values()], initial=0.0)  # NaN if any mean is NaN
-        by = "less than 0.1" if most < 0.0005 else f"at most {100 * most:.1f}"
+        most = np.ptp([0.0, *(one.mean for one in more.values())])  # between any two; NaN if any mean is NaN
+        by = f"at most {math.ceil(1000 * most) / 10:.1f}" if 0.001 <= most < ALIKE else "less than 0.1"
         alike = [f"Accuracies {over} differ by {by} points."]
         sentences = (
             _to_target(found, name, base, target)
@@ -214,6 +215,13 @@ def _times(ratio: float) -> str:
     return f"{two_digits(ratio)} times"
 
 
+def _bound(ratio: float, sign: float) -> str:
+    """Write a bound of a ratio with two digits; round a lower bound (sign 1) down and an upper bound (-1) up."""
+    ratio = min(max(ratio, 1 / LARGEST), LARGEST)
+    step = 10.0 ** min(0, math.floor(math.log10(ratio)) - 1)
+    return two_digits(sign * math.floor(sign * ratio / step + ROUNDING) * step)
+
+
 def with_ends(ratio: Ratio) -> tuple[str, str]:
     """Write a mean ratio, and the ends of its interval, with as many digits as their difference needs."""
     values = (ratio.mean, *ratio.ends)
@@ -275,9 +283,9 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
     how, beyond = ("more", 1.0) if missed[name] else ("less", -1.0)
     bounds = {f"the time of {base}": time, "the energy": energy}
     telling = [  # a lower bound below 1, or an upper bound above 1, says nothing
-        f"{how} than {_times(ratio.mean)} {what}"
+        f"{how} than {_bound(ratio.mean, beyond)} times {what}"
         for what, ratio in bounds.items()
-        if beyond * (ratio.mean - 1) >= 0.05
+        if beyond * (ratio.mean - 1) >= (0.1 if missed[name] else 0.05)
     ]
     if (missed[name] and missed[base]) or not time.pairs or not telling:
         return f"{said}: {LOWER_TARGET}."
@@ -288,14 +296,20 @@ def _to_target(found: pd.DataFrame, name: str, base: str, target: Target) -> str
 def _accuracy(found: Paired, name: str, base: str, what: str) -> str:
     """Compare two variants' accuracies; `what` names the rounds over which accuracies are averaged."""
     mean, (low, high) = 100 * found.mean, (100 * end for end in found.ends)
-    near = min(abs(low), abs(high)) < 0.05 and low * high > 0  # an end would be printed as 0 or -0
-    low_text, high_text = (f"{end:+.{2 if near else 1}f}" for end in (low, high))
+    if not found.pairs:
+        return f"{name} and {base} have no pair of runs with an accuracy {what}."
+    if not (mean or found.half_width > 0):  # the half width of one pair is NaN
+        return f"{name} has exactly the accuracy of {base} {what} ({count_of(found.pairs, 'seed')})."
+    # one digit would print a mean, or an end of an interval without 0, as 0
+    near = 0 < min(abs(mean), abs(low), abs(high)) < 0.05 and not low * high < 0
+    digits = 2 if near else 1
+    low_text, high_text = (f"{end:+z.{digits}f}" for end in (low, high))
     within = f"95 % interval {low_text} to {high_text}"
     if found.decided or found.pairs < LEAST:
         better = "more" if mean > 0 else "less"
         sure = {1: NO_INTERVAL, 2: f"2 seeds: {low_text} to {high_text}"}
         how = sure.get(found.pairs, f"{found.pairs} seeds, {within}")
-        return f"{name} has {abs(mean):.1f} points {better} accuracy than {base} {what} ({how})."
+        return f"{name} has {abs(mean):.{digits}f} points {better} accuracy than {base} {what} ({how})."
     return (
         f"{name}: {found.pairs} pairs of runs show no clear difference from {base} in accuracy {what} ({mean:+z.1f} "
         f"points, {within})."

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 NOTHING = "—"
+ROUNDING = 1e-9  # error of a product
 Units = tuple[tuple[str, float], ...]  # names and sizes of units, from small to large
 ENERGY_UNITS: Units = (("mJ", 1e-3), ("J", 1.0), ("kJ", 1e3), ("MJ", 1e6))
 TIME_UNITS: Units = (("ms", 1e-3), ("s", 1.0), ("h", 3600.0))
@@ -72,6 +73,14 @@ def amount(value: float, decimals: int | None = None) -> str:
     if not math.isfinite(value):
         return "∞" if value > 0 else NOTHING
     return f"{value:z,.{_decimals_of(value) if decimals is None else decimals}f}"
+
+
+def lower_bound(value: float) -> str:
+    """Write a number as `amount` does, but rounded down, so that what exceeds the number exceeds the text, too."""
+    if not math.isfinite(value):
+        return amount(value)
+    decimals = _decimals_of(value)
+    return amount(math.floor(value * 10**decimals + ROUNDING) / 10**decimals, decimals)
 
 
 def amount_beside(value: float, spread: float) -> str:

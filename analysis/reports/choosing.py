@@ -6,6 +6,7 @@ import pandas as pd
 import typer
 
 from edgefl.analysis.measures.metrics import SESSION, VALIDATION, training_rounds
+from edgefl.analysis.measures.settings import seeds_of
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
 from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings
@@ -30,8 +31,8 @@ def report_choice(
         ValueError: no run is completed, the grid lacks the key, or the runs have no validation samples.
     """
     loaded = given_runs(runs, load_settings, names=names, partial=partial)
-    axis = _axis(loaded, key)
-    values = _scores(loaded, axis)
+    axis, notes = _axis(loaded, key), loaded.said()
+    values = _scores(loaded, axis, seeds_of(loaded, notes))
     if values.empty or values[COLUMN[by]].isna().all():
         raise ValueError(
             "the runs have no accuracy on validation samples: run them with learning.evaluation.validation: "
@@ -42,14 +43,16 @@ def report_choice(
         loaded.first.folder(out),
         caption=f"{axis} chosen by accuracy on the {by} samples, mean over seeds",
         tables=[("", _chosen(made, axis))],
-        sentences=[*_explained(by), *noted(loaded.said())],
+        sentences=[*_explained(by), *noted(notes)],
         look=[("All values", "choice_values.csv")],
         numbers={"choice.csv": made, "choice_values.csv": values},
     ).write()
 
 
-def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
+def _scores(loaded: Settings, axis: str, seeds: list[int]) -> pd.DataFrame:
     """Return the accuracies at sessions' ends, a row per variant, other keys of the setting, and axis value.
+
+    Only runs with the given `seeds` count.
 
     Returns:
         variant, rest (as text), value, seeds, accuracy_std (over seeds); accuracy, and accuracy_validation (NaN
@@ -59,7 +62,7 @@ def _scores(loaded: Settings, axis: str) -> pd.DataFrame:
     for setting, runs in loaded.items():
         rest = " ".join(label for name, label in setting if name != axis)
         training = training_rounds(runs.rounds)
-        training = training[training["accuracy"].notna()]
+        training = training[training["accuracy"].notna() & training["seed"].isin(seeds)]
         if VALIDATION not in training:
             training = training.assign(**{VALIDATION: float("nan")})
         ends = training.sort_values("round").groupby(SESSION)[["accuracy", VALIDATION]].last()

@@ -29,7 +29,7 @@ from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
 from edgefl.analysis.measures.unlike import unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
-from edgefl.analysis.page.formatting import did_you_mean, named_seeds, ranges
+from edgefl.analysis.page.formatting import count_of, did_you_mean, named_seeds, ranges
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
@@ -140,7 +140,7 @@ def _compared(
     again = "recurring" if recurring == "labels" else "returning"
     goal = targets[0] if trained and targets else None
     if trained:
-        notes += unlike(detail, rounds, by_rounds=not several)
+        notes += unlike(detail, rounds, target=bool(targets), by_rounds=not several)
     else:
         notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     found = ratios(detail, totals, variants, base, goal)
@@ -227,7 +227,7 @@ def caption(comparison: Comparison) -> str:
     what = f"Time and energy to {goal.short}" if goal else "Accuracy and cost"
     if comparison.clock is not None:
         many, cells = comparison.in_scope
-        return f"{what}, {comparison.scope}, {many} in {cells} cells ({seeds})"
+        return f"{what}, {comparison.scope}, {many} in {count_of(cells, 'cell')} ({seeds})"
     return f"{what}, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
 
 

@@ -15,6 +15,7 @@ from edgefl.analysis.page.formatting import (
     TIME_UNITS,
     amount,
     compact_labels,
+    lower_bound,
     spreads,
     unit_for,
     with_spread,
@@ -240,5 +241,5 @@ def _units(table: pd.DataFrame) -> dict[str, tuple[str, float]]:
 
 def _to_target(row: pd.Series, kind: str, unit: float, ending: str) -> str:
     if row["not_reached"]:
-        return f"> {amount(row[f'{kind}_to_target_at_least'] / unit)}"
+        return f"> {lower_bound(row[f'{kind}_to_target_at_least'] / unit)}"
     return with_spread(row[f"{kind}_to_target_mean"] / unit, row[f"{kind}_to_target_{ending}"] / unit)

@@ -114,11 +114,13 @@ def compare_drift(
             "the runs' end"
         )
     each = [*RUN, "cell"]
-    follow = (rounds.groupby(each)["number"].max() - detail.groupby(each)["last_round"].max() + 1).min()
+    ends = detail.groupby(each)["first_round"].shift(-1) - 1
+    lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
+    follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
     if follow < TAIL:
         notes.append(
-            f"`final` averages {TAIL} rounds, but the last step of the drift is followed by only {follow:.0f}:"
-            " `final` thus includes the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}:"
+            " `final` and the next change's `before` thus include the dip, and recovery may be reported too early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     notes += [
@@ -179,12 +181,13 @@ ACCURACIES = {
 
 
 def _change_names(comparison: DriftComparison) -> dict[int, str]:
-    """Name each change of concept by the rounds in which the change happens."""
+    """Name each change of concept by the rounds in which the change happens, the mean over runs and cells."""
     names = {}
-    for change, rows in comparison.table.groupby("change"):
-        first, last = rows["first_round_mean"].mean(), rows["last_round_mean"].mean()
+    for change, rows in comparison.detail.groupby("change"):
+        first, last = rows["first_round"].mean(), rows["last_round"].mean()
         where = f"round {first:.0f}" if first == last else f"rounds {first:.0f} to {last:.0f}"
-        names[int(str(change))] = f"change {change}, {where}"
+        differ = rows[["first_round", "last_round"]].nunique().gt(1).any()
+        names[int(str(change))] = f"change {change}, {'about ' * bool(differ)}{where}"
     return names
 
 
@@ -254,7 +257,8 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     top.set_xlabel("training round", labelpad=2)
     top.locator_params("x", integer=True)
     _mark(top, spells)
-    _over_time(bottom, curves, styles, spells[0][0], first["last_round_mean"] + back)
+    begins = first["first_round_mean"].reindex(list(styles)).fillna(spells[0][0])
+    _over_time(bottom, curves, styles, begins, first["last_round_mean"] + back)
     _legend(figure, styles, back)
     return {"drift": figure}
 
@@ -280,17 +284,17 @@ def _panel(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, x: str) ->
 
 
 def _over_time(
-    ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, drift: int, back: pd.Series
+    ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles, begins: pd.Series, back: pd.Series
 ) -> None:
     """Draw accuracy over the time since the drift, up to twice the longest time that a variant took to recover.
 
     Args:
-        drift: number of the drift's first round.
+        begins: variant -> number of the drift's first round, the mean over seeds and cells.
         back: variant -> number of the round in which the variant has recovered; inf if it never recovered.
     """
     ends, shifted = [], {}
     for name, curve in curves.items():
-        after = curve[curve["number"] >= drift]
+        after = curve[curve["number"] >= begins[name]]
         zero = float(after["start_s"].iloc[0]) if len(after) else float(curve["end_s"].iloc[-1])
         shifted[name] = curve.assign(since=curve["end_s"] - zero)
         until = after[after["number"] <= back.get(name, math.inf)]

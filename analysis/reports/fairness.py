@@ -1,5 +1,7 @@
 """Report how evenly a model serves its devices, by quantiles, the worst tenth, and gaps of cells and classes."""
 
+import math
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -73,8 +75,8 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
     Returns:
         variant, seed, model, devices, mean, by_samples, std, the quantiles of QUANTILES (linear between devices),
         worst_tenth (mean of the lowest tenth, with the number of devices rounded up), gini (half the mean absolute
-        difference between two devices divided by the mean: 0 if all are equal), gap_cells and gap_classes (difference
-        of the highest and the lowest mean of a cell or class; NaN with only one).
+        difference between two devices divided by the mean: 0 if all are equal, NaN with a negative score), gap_cells
+        and gap_classes (difference of the highest and the lowest mean of a cell or class; NaN with only one).
     """
     rows = []
     for (variant, seed, model), own in by_device.groupby([*RUN, "model"], sort=False):
@@ -93,7 +95,7 @@ def measures(by_device: pd.DataFrame) -> pd.DataFrame:
                 "std": accuracy.std(),
                 **{name: np.quantile(accuracy, share) for name, share in QUANTILES.items()},
                 "worst_tenth": accuracy[: int(np.ceil(count * WORST - 1e-9))].mean(),
-                "gini": float(ranks @ accuracy / (count * total)) if total else 0.0,
+                "gini": math.nan if accuracy[0] < 0 else ranks @ accuracy / (count * total) if total else 0.0,
                 "gap_cells": _gap(own, "cell"),
                 "gap_classes": _gap(own, "class"),
             }

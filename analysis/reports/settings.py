@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
-from edgefl.analysis.measures.metrics import training_rounds
+from edgefl.analysis.measures.metrics import TIE, training_rounds
 from edgefl.analysis.measures.results import SettingsTable
 from edgefl.analysis.measures.scope import on_power, own_notes, reference_of, variants_of
 from edgefl.analysis.measures.uncertainty import LEAST
@@ -61,7 +61,7 @@ def compare_settings(
     if not axes:
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes = by_setting.info, by_setting.said()
-    notes += [*own_notes(info), *on_power(of_points(info).values())]
+    notes += [*own_notes(info), *on_power(of_points(info).values()), *numbers.on_servers(info)]
     seeds = numbers.seeds_of(by_setting, notes)
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
@@ -123,7 +123,6 @@ SHOWN_COSTS = {
     "latency_mean_s": ("Mean latency", TIME_UNITS),
     "round_energy_j": ("Energy", ENERGY_UNITS),
 }
-
 
 COSTS_EXPLAINED = (
     "Latency: of the slowest device, for which a synchronous round waits. Mean latency: mean over devices. Energy:"
@@ -188,7 +187,8 @@ def _cells(
     columns = {axis: [cell(str(label), False) for label in labels[axis]] for axis in settings.axes}
     for group in _groups(settings):
         best = group.means.max(axis=1)
-        several = settings.trained and group.means.notna().sum(axis=1).max() > 1
+        compared = settings.trained and settings.table["best"].any()
+        several = compared and group.means.notna().sum(axis=1).max() > 1
         for variant in settings.variants:
             numbers = zip(group.means[variant], group.stds[variant], best, strict=True)
             columns[f"{group.short}: {variant}"] = [
@@ -226,12 +226,13 @@ def _verdicts(settings: SettingsTable) -> list[str]:
     if not (settings.trained and len(leads := settings.table["lead"].dropna())):
         return []
     tested, many = len(settings.seeds) >= LEAST, count_of(len(settings.seeds), "seed")
-    clear = int((settings.table["lead_clear"] & (settings.table["lead"] > 0)).sum())
-    sure = f"{clear} of these leads are clear (paired 95 % interval)" if tested else "no test"
-    behind = settings.table[settings.table["lead"] <= 0].to_dict("records")
+    ahead, level = settings.table[settings.table["lead"] > TIE], int((leads.abs() <= TIE).sum())
+    sure = f"{ahead['lead_clear'].sum()} of these leads are clear (paired 95 % interval)"
+    by = f", by {100 * ahead['lead'].median():.1f} points (median; {many}: {sure if tested else 'no test'})"
+    behind = settings.table[settings.table["lead"] < -TIE].to_dict("records")
     return [
-        f"{settings.reference} is ahead of all others in {int((leads > 0).sum())} of {len(leads)} pairs of setting"
-        f" and session, by {100 * leads.median():.1f} points (median; {many}: {sure}).",
+        f"{settings.reference} is ahead of all others in {len(ahead)} of {len(leads)} pairs of setting and session"
+        f"{by * bool(len(ahead))}{f', and level with the best of them in {level}' * bool(level)}.",
         *(
             f"It is behind at {named((axis, row[axis]) for axis in settings.axes)}, session {row['session']}: "
             f"{row['best']} leads by {-100 * row['lead']:z.1f}{' (not clear)' * (tested and not row['lead_clear'])}."

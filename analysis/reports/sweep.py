@@ -19,8 +19,8 @@ from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits
 from edgefl.analysis.page.formatting import (
     NOTHING,
-    amount,
     counts_of,
+    lower_bound,
     named_seeds,
     unit_for,
     with_interval,
@@ -97,8 +97,10 @@ def sweep(
     goal, by_setting = target_of(target), given_runs(runs, load_settings, names=names, partial=partial)
     info, notes, trained = by_setting.info, by_setting.said(), by_setting.trained
     reference = reference_of(info, reference, notes)
+    several = several_servers(info)
     if metric in ("rounds", "accuracy"):
-        refuse_rounds(several_servers(info), metric)
+        refuse_rounds(several, metric)
+    notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
     chosen = _chosen(points := of_points(info), keys)
     notes += [*own_notes(info), *on_power(points.values())]
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
@@ -193,7 +195,7 @@ def headline(sweep: Sweep) -> pd.DataFrame:
     for cost in sweep.costs:
         unit, size = unit_for(table[f"{cost}_mean"], UNITS[cost])
         texts[label_of(cost, sweep.target, unit)] = [
-            f"> {amount(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
+            f"> {lower_bound(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
             for lower, row in zip(lower_bounds(table, cost), rows, strict=True)
         ]
         if f"{cost}_ratio" in table:

@@ -18,14 +18,17 @@ METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", 
 
 def several_servers(info: pd.DataFrame) -> str:
     """Describe the servers of the runs in `Runs.info` if they differ; return '' if all have the same server."""
-    points = {variant: keys for (_, variant), keys in of_points(info).items()}
-    servers = {variant: _server(keys) for variant, keys in points.items()}
+    points = of_points(info)
+    servers = {place: _server(keys) for place, keys in points.items()}
     if len(set(servers.values())) < 2:
         return ""
-    names = {variant: str(keys.get(SERVER, USUAL)) for variant, keys in points.items()}
+    names = {place: str(keys.get(SERVER, USUAL)) for place, keys in points.items()}
     alike = len(set(names.values())) < len(set(servers.values()))  # servers differ in parameters only
-    told = ", ".join(f"{variant} {server}" for variant, server in (servers if alike else names).items())
-    return f"a round means different things in these variants (rounds.server: {told})"
+    shown = servers if alike else names
+    told = list(dict.fromkeys(f"{variant} {server}" for (_, variant), server in shown.items()))
+    by_variant = len(told) == info["variant"].nunique()  # otherwise the server is an axis of the grid
+    where, told = ("variants", told) if by_variant else ("settings", list(dict.fromkeys(shown.values())))
+    return f"a round means different things in these {where} (rounds.server: {', '.join(told)})"
 
 
 def refuse_rounds(several: str, asked: str) -> None:

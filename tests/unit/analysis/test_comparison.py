@@ -11,7 +11,7 @@ from PIL import Image
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, figures
+from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, caption, figures
 from edgefl.analysis.reports.comparison_tables import brief
 
 Write = Callable[..., Path]
@@ -212,3 +212,13 @@ def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write)
     table = compare(write_run("a", rounds, sessions)).per_session
     assert table["session"].tolist() == [1, 2]
     assert table["a_accuracy_start_mean"].tolist() == pytest.approx([0.3, 0.7])
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"), [((0,), "all sessions, 1 in 1 cell ("), ((0, 1), "all sessions, 2 in 2 cells (")]
+)
+def test_a_caption_counts_sessions_and_cells(write_run: Write, cells: tuple[int, ...], says: str) -> None:
+    rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.9} for cell in cells]
+    root = write_run("a", rounds, [{"session": 1, "cell": cell} for cell in cells])
+    (root / "scenario.yaml").write_text("sessions: {name: interval}\n")
+    assert says in caption(compare(root))

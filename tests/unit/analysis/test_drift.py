@@ -76,6 +76,15 @@ def test_figures_by_hand() -> None:
     assert found["deviation_before"] == pytest.approx(0.05)
 
 
+def test_the_level_before_a_change_is_the_end_of_the_concept_before_it() -> None:
+    """The first concept lasts for 40 rounds, the drift for 10 rounds at half of the accuracy, then it is over."""
+    drifted = ((np.arange(1, ROUNDS + 1) >= FIRST) & (np.arange(1, ROUNDS + 1) < FIRST + 10)).astype(float)
+    found = drift_figures(*run_of(np.where(drifted > 0, BEFORE / 2, BEFORE), drifted))
+    assert found["before"].tolist() == pytest.approx([BEFORE, BEFORE / 2])
+    assert found["before"].iloc[1] == found["final"].iloc[0]
+    assert found["epochs_before"].tolist() == [3, 3]
+
+
 def test_a_mean_of_rounds_is_back_earlier() -> None:
     """The mean of rounds r to r + 9 is 4.5 steps above round r, so it reaches 0.69 before individual rounds do."""
     found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
@@ -185,6 +194,20 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
         pd.read_csv(path).head(FIRST + 12).to_csv(path, index=False)
     note, *_ = compare_drift(tmp_path, smooth=1, out=tmp_path / "short").notes
     assert "followed by only 13" in note
+    for path in tmp_path.glob("*/*/rounds.csv"):  # a second change five rounds after the first
+        frame = pd.read_csv(path)
+        frame.loc[FIRST + 4 :, "drifted"] = 0.0
+        frame.to_csv(path, index=False)
+    note, *_ = compare_drift(tmp_path, smooth=1, out=tmp_path / "twice").notes
+    assert "followed by only 5" in note
+
+
+def test_a_change_in_different_rounds_has_its_mean_round(tmp_path: Path) -> None:
+    """With one of four runs the drift begins four rounds later."""
+    late = study(tmp_path) / "fedavg" / "seed-1" / "rounds.csv"
+    frame = pd.read_csv(late)
+    frame.assign(drifted=frame["drifted"].shift(4, fill_value=0.0)).to_csv(late, index=False)
+    assert "change 1, about round 42" in (compare_drift(tmp_path).out / "drift.md").read_text()
 
 
 def test_runs_without_drift_are_refused(tmp_path: Path) -> None:

@@ -19,10 +19,12 @@ def figure() -> Figure:
     return drawn((1,))
 
 
-def drawn(seeds: tuple[int, ...]) -> Figure:
+def drawn(seeds: tuple[int, ...], first: int = FIRST) -> Figure:
+    """Draw three variants; the drift of `slow` begins in the round `first`."""
+    firsts = dict.fromkeys(NAMES, FIRST) | {"slow": first}
     table = pd.DataFrame(
         [
-            {"change": 1, "variant": name, "first_round_mean": FIRST, "last_round_mean": FIRST}
+            {"change": 1, "variant": name, "first_round_mean": firsts[name], "last_round_mean": firsts[name]}
             | {"recovery_rounds_mean": rounds}
             for name, rounds in NAMES.items()
         ]
@@ -77,6 +79,13 @@ def test_time_begins_at_the_drift(figure: Figure) -> None:
     since = dict(zip(line.get_ydata().tolist(), line.get_xdata().tolist(), strict=True))
     assert since[80.0] == 0.0  # the last round before the drift
     assert figure.axes[1].get_xlim()[1] == ROUNDS - FIRST + 1
+
+
+def test_time_begins_at_the_drift_of_each_variant() -> None:
+    """With a clock of seconds, a slower variant meets the drift in an earlier round: here 100 rounds, or 100 s."""
+    lines = drawn((1,), FIRST - 100).axes[1].lines
+    ends = [line.get_xdata()[-1] for line in lines[: len(NAMES)]]
+    assert ends == [ROUNDS - FIRST + 101, ROUNDS - FIRST + 1, ROUNDS - FIRST + 1]
 
 
 def test_the_legend_begins_with_who_is_back_first(figure: Figure) -> None:

@@ -47,6 +47,13 @@ def test_the_worst_tenth_of_a_few_is_one() -> None:
     assert (alike.gini, alike.std) == (0.0, 0.0)
 
 
+def test_negative_scores_have_no_gini_coefficient() -> None:
+    """Half the mean difference divided by the mean is above 1 for these scores, or negative for a negative mean."""
+    (row,) = measures(scores([-0.5, 0.2, 0.4])).itertuples()
+    assert np.isnan(row.gini)
+    assert row.worst_tenth == -0.5
+
+
 def test_runs_without_scores_are_told_what_to_set(write_run: Write) -> None:
     path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}])
     with pytest.raises(

@@ -84,9 +84,24 @@ def test_a_variant_that_ends_sooner_is_compared_over_its_rounds(write_run: Write
     found = compare(root.parents[1], target=0.1)
     shown = found.detail.set_index("variant")["accuracy_first"]
     assert shown.to_dict() == pytest.approx({"fast": 0.65, "slow": 0.35})
-    assert any(
-        "over the rounds that all variants have in a session, in one session only 2" in note
-        for note in found.notes
+    note = "accuracies of the first 2 rounds are over the rounds that all variants tested in a session"
+    assert note in found.notes
+
+
+def test_variants_are_compared_over_the_rounds_that_all_have_tested(write_run: Write) -> None:
+    """Two variants train the same models; one tests every second model, so only these tests compare them."""
+    for variant, every in (("often", 1), ("seldom", 2)):
+        rounds = [
+            {"session": 1, "round": i} | ({} if i % every else {"accuracy": i / 10}) for i in range(1, 5)
+        ]
+        root = write_run(f"{variant}/1", rounds, [{"session": 1}], variant=variant, seed=1)
+    found = compare(root.parents[1], target=0.25)
+    assert found.detail["accuracy_first"].tolist() == pytest.approx([0.3, 0.3])
+    assert found.table["rounds_to_target_median"].tolist() == [3, 4]
+    first, target = found.notes[-2:]
+    assert first.endswith("that all variants tested in a session, in one session only 2")
+    assert target.startswith(
+        "variants test their models in different rounds, and only a tested model can reach"
     )
 
 

@@ -8,6 +8,7 @@ import pytest
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.reports.comparison import figures
 from edgefl.analysis.reports.question import Question, answer
+from edgefl.analysis.reports.settings import compare_settings, report
 from edgefl.analysis.reports.sweep import sweep
 from edgefl.analysis.runs.servers import several_servers
 
@@ -88,3 +89,49 @@ def test_a_question_about_rounds_is_refused(two_servers: Path) -> None:
 def test_a_sweep_over_rounds_is_refused(two_servers: Path) -> None:
     with pytest.raises(ValueError, match="'rounds' counts rounds"):
         sweep(two_servers, metric="rounds", target=0.8)
+
+
+def write_grid(write_run: Write, server: Callable[[str, str], str], accuracy: float | str = 0.5) -> Path:
+    """Write a grid of two values of lr and the variants a and b, with `server(value, variant)` in each run."""
+    for value in ("0.1", "0.2"):
+        for name in "ab":
+            rounds = [{"session": 1, "round": 1, "accuracy": accuracy}]
+            about = {"variant": name, "setting": {"lr": value}, "reference": "a"}
+            run = write_run(f"grid/lr-{value}/{name}", rounds, SESSION, **about)
+            (run / "scenario.yaml").write_text(
+                f"learning: {{local: {{lr: {value}}}}}\nrounds: {{server: {server(value, name)}}}\n"
+            )
+    return run.parents[1]
+
+
+def by_setting(value: str, _: str) -> str:
+    return f"{{name: fedbuff, buffer: {10 * float(value):.0f}}}"
+
+
+def test_in_a_grid_no_variant_leads_another_server(write_run: Write) -> None:
+    root = write_grid(write_run, lambda _, name: "fedasync" if name == "b" else "synchronous")
+    settings = compare_settings(root)
+    assert report(settings).verdicts == []
+    assert (settings.table["best"] == "").all()
+    assert "**" not in (root / "settings.md").read_text()
+    assert any(
+        "in these variants (rounds.server: a synchronous, b fedasync)" in note for note in settings.notes
+    )
+
+
+def test_a_grid_of_servers_is_not_swept_over_rounds(write_run: Write) -> None:
+    """Within a setting the variants have one server, so they are compared; the settings are not."""
+    root = write_grid(write_run, by_setting)
+    with pytest.raises(
+        ValueError, match="'accuracy' counts rounds, and a round means different things in these set"
+    ):
+        sweep(root, keys=["learning.local.lr"], metric="accuracy")
+    settings = compare_settings(root)
+    assert "level with the best of them in 2" in report(settings).verdicts[0]
+    assert any("(rounds.server: fedbuff (buffer 1), fedbuff (buffer 2))" in note for note in settings.notes)
+
+
+def test_a_sweep_of_servers_without_training_is_noted(write_run: Write) -> None:
+    root = write_grid(write_run, by_setting, "")
+    found = sweep(root, keys=["learning.local.lr"])
+    assert any(note.endswith("so the costs of a round do not compare") for note in found.notes)

@@ -54,7 +54,7 @@ def test_means_deviations_and_leads(write_run: Write) -> None:
     assert table["best"].tolist() == ["ours", "other", "ours", "ours"]
     text = (root / "settings.md").read_text()
     assert "ours is ahead of all others in 3 of 4 pairs" in text
-    assert "by 35.0 points (median; 2 seeds: no test)." in text
+    assert "by 50.0 points (median; 2 seeds: no test)." in text
     assert "It is behind at alpha 0.3, session 3: other leads by 10.0" in text
     assert "**70.0 ± 0.0**" in text
     assert r"\textbf{70.0 $\pm$ 14.1}" in (root / "settings.tex").read_text()
@@ -81,6 +81,31 @@ def test_leads_are_counted_with_their_certainty(write_run: Write) -> None:
     assert settings.table["lead_clear"].tolist() == [True, True, False]
     (note,) = settings.notes
     assert note == "these settings trained the same models and are not independent: alpha 0.3 = alpha 0.7"
+
+
+def test_a_tie_is_no_lead_of_another_variant(write_run: Write) -> None:
+    """The variants are level in two settings, and the reference is behind in the third, so it has no lead to name."""
+    runs = {}
+    for setting, other in (("0.3", 0.6), ("0.7", 0.6), ("0.9", 0.8)):
+        for seed in (1, 2, 3):
+            runs[setting, "ours", seed], runs[setting, "other", seed] = [0.5, 0.6], [0.5, other]
+    assert report(compare_settings(write_grid(write_run, runs))).verdicts == [
+        "ours is ahead of all others in 0 of 3 pairs of setting and session, and level with the best of them in 2.",
+        "It is behind at alpha 0.9, session 3: other leads by 20.0.",
+    ]
+
+
+def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other(write_run: Write) -> None:
+    """`other` ends after two sessions with seed 2, so session 3 has one pair, with a lead of 0.2."""
+    ours = {seed: [0.5, score] for seed, score in ((1, 0.6), (2, 0.9))}
+    root = write_grid(write_run, {("0.3", "ours", seed): scores for seed, scores in ours.items()})
+    write_grid(write_run, {("0.3", "other", seed): [0.3, 0.4] for seed in (1, 2)})
+    run = root / "alpha-0.3" / "other" / "2"
+    for name in ("rounds", "sessions"):
+        table = pd.read_csv(run / f"{name}.csv")
+        table[table["session"] < 3].to_csv(run / f"{name}.csv", index=False)
+    table = compare_settings(root).table.set_index("session")
+    assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
 
 
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,6 +142,15 @@ def test_a_setting_whose_run_failed(write_run: Write) -> None:
     assert "Note: no completed run of ours in alpha 0.7." in text
     assert "Note: no completed run of other in alpha 0.9." in text
     assert "ours/1: it failed (training diverged)" in text
+
+
+def test_a_value_is_chosen_by_the_seeds_that_all_values_have(write_run: Write) -> None:
+    """With seed 1, 0.3 is best; seed 2, an easy one, has only a run with 0.7."""
+    runs = {("0.3", "ours", 1): [0.5, 0.6], ("0.7", "ours", 1): [0.5, 0.5], ("0.7", "ours", 2): [0.9, 0.9]}
+    found = report_choice(write_grid(write_run, runs), by="test")
+    assert found.numbers["choice.csv"]["value"].tolist() == ["0.3"]
+    assert found.numbers["choice_values.csv"]["seeds"].tolist() == [1, 1]
+    assert any("only the seeds that all settings have are compared: 1" in said for said in found.sentences)
 
 
 def test_seeds_that_only_some_settings_have_are_left_out(write_run: Write) -> None:

@@ -187,7 +187,8 @@ def test_a_verdict_says_where_the_target_is_missed(write_run: Write) -> None:
     for table in root.glob("2*-*/*/1/rounds.csv"):
         table.write_text(table.read_text().replace(",0.9,", ",0.96,"))
     told = verdicts(sweep(root, keys=["bandwidth_hz"], target=0.95))
-    assert told[0].endswith(" 95 % accuracy is missed in some sessions at bandwidth 20 MHz, 200 MHz.")
+    # a ratio over the seeds that reach the target would favour a value that often misses it
+    assert told[0] == f"ours: 95 % accuracy is missed in some sessions at bandwidth 20 MHz, 200 MHz: {remedy}"
 
 
 def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:

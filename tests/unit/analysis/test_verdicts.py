@@ -7,6 +7,7 @@ import pytest
 
 from edgefl.analysis import compare
 from edgefl.analysis.measures.verdicts import two_digits
+from edgefl.analysis.page.formatting import lower_bound
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
 
@@ -153,6 +154,53 @@ def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(writ
     )
 
 
+@pytest.mark.parametrize(
+    ("a", "b", "says"),
+    [
+        ((0.5,), (0.5,), "b has exactly the accuracy of a over the first round of a session (1 seed)."),
+        (
+            (0.5, 0.6, 0.7),
+            (0.5, 0.6, 0.7),
+            "b has exactly the accuracy of a over the first round of a session (3 seeds).",
+        ),
+        (
+            (0.5,),
+            (0.5004,),
+            "b has 0.04 points more accuracy than a over the first round of a session (one seed, so",
+        ),
+        ((0.5,), (None,), "b and a have no pair of runs with an accuracy over the first round of a session."),
+        (
+            (0.5, 0.6),
+            (0.4998, 0.5997),
+            "b has 0.02 points less accuracy than a over the first round of a session (2 seeds: -0.03 to -0.02).",
+        ),
+    ],
+)
+def test_small_unknown_and_no_differences_of_accuracy(
+    write_run: Write, a: tuple[float, ...], b: tuple[float | None, ...], says: str
+) -> None:
+    for variant, accuracies in (("a", a), ("b", b)):
+        for seed, accuracy in enumerate(accuracies, 1):
+            row = {"session": 1, "round": 1} | ({} if accuracy is None else {"accuracy": accuracy})
+            root = write_run(f"{variant}/{seed}", [row], [{"session": 1}], variant=variant, seed=seed)
+    (said,) = compare(root.parents[1], target=()).verdicts
+    assert said.startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("b", "c", "says"),
+    [
+        (0.9062, 0.8968, "differ by at most 1.0 points."),  # 0.94 points apart
+        (0.9060, 0.8940, "1.0 times the energy (one seed, so no interval)."),  # 1.2 points apart: no sentence
+    ],
+)
+def test_alike_accuracies_are_those_of_any_two_variants(
+    write_run: Write, b: float, c: float, says: str
+) -> None:
+    runs = {name: [(10.0, 5.0, accuracy)] for name, accuracy in (("ours", 0.9), ("b", b), ("c", c))}
+    assert verdicts(write_run, runs)[-1].endswith(says)
+
+
 def test_sentence_and_table_say_one_ratio(write_run: Write) -> None:
     """Sentence and table show 1.93, the geometric mean of 12, 20, 30 s over 10 s, not the median 2 or mean 2.07."""
     slow = [(12.0, 5.0, 0.9), (20.0, 5.0, 0.9), (30.0, 5.0, 0.9)]
@@ -211,3 +259,24 @@ def test_runs_that_stopped_say_why_and_after_how_many_rounds(write_run: Write) -
         "`stop` in b: no progress in 5 tests (after 2 rounds, 1 seed); no score ended it (after 4 rounds, 1 seed).",
         "`stop` in c: accuracy 0.8 reached in 2 cells; 1 of 3 cells not stopped (after 1 round, 1 seed).",
     )
+
+
+def test_rounds_of_several_cells_are_named_so(write_run: Write) -> None:
+    rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.5} for cell in (0, 1)]
+    sessions = [{"session": 1, "cell": cell} for cell in (0, 1)]
+    stopped = "accuracy 0.4 reached in 2 cells, in the last after 20 s"
+    root = write_run("a", rounds, sessions, variant="a", stopped=stopped)
+    assert (
+        compare(root).verdicts[-1]
+        == "`stop` in a: accuracy 0.4 reached in 2 cells (after 2 rounds of all cells, 1 seed)."
+    )
+
+
+def test_bounds_are_rounded_to_the_side_on_which_they_hold(write_run: Write) -> None:
+    """`b` needs more than 1.68 times the time and 2.28 times the energy, which must not become 1.7 and 2.3."""
+    runs = {"ours": [(10.0, 5.0, 0.9)], "b": [(16.8, 11.4, 0.5)]}
+    said = verdicts(write_run, runs)[1]
+    assert said.endswith("it needs more than 1.6 times the time of ours and more than 2.2 times the energy.")
+    assert lower_bound(384.67) == "384"
+    assert lower_bound(2.0) == "2.00"
+    assert lower_bound(1.00999) == "1.00"
