@@ -19,7 +19,7 @@ def asynchronous(info: pd.DataFrame, rounds: pd.DataFrame) -> list[bool]:
 
 
 def with_work_under_way(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame:
-    """Add the column under_way_j: joules of devices whose update is not yet in a model when a round ends.
+    """Add the column under_way_j, with the joules spent on updates that are not in a model when a round ends.
 
     `rounds.csv` counts a device's joules with the model that has its update. At the end of an earlier round, the
     device has spent the joules of finished activities, and of its current activity in proportion to the time, without
