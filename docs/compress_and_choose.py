@@ -23,7 +23,8 @@ def cost(rounds: pd.DataFrame) -> tuple[float, float] | None:
     if not len(reached):
         return None
     last = int(reached[0])
-    return rounds["end_s"][last] - rounds["start_s"][0], rounds["energy_j"][: last + 1].sum()
+    joules = rounds["energy_j"][: last + 1].sum() + rounds["energy_cut_j"][last]  # as if the run ended there
+    return rounds["end_s"][last] - rounds["start_s"][0], joules
 
 
 def main(study: Path) -> None:
