@@ -92,7 +92,9 @@ class OpenTails:
                     return
                 first.running.pop()
             self._waiting.popleft()
-            first.write(first.known, self._cut_j(first))
+            cut_j = self._cut_j(first)
+            first.at_end.clear()  # otherwise, later rounds would keep all earlier rounds in memory
+            first.write(first.known, cut_j)
 
     def _update(self, waiting: _Waiting, now_s: float) -> None:
         """Look which of a round's tails have ended."""
