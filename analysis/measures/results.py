@@ -8,6 +8,7 @@ import pandas as pd
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.measures.targets import Target, target_of, with_peaks
+from edgefl.analysis.page.formatting import ranges
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
@@ -19,6 +20,13 @@ TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "
 # scopes of a comparison, the usual first
 RECURRING, RETURNING = "recurring sessions", "sessions whose population came back"
 AFTER_PILOT, PILOTS, ALL = "sessions after the pilot", "pilot sessions", "all sessions"
+IN_WORDS = {  # each scope with the numbers of its sessions
+    RECURRING: "recurring {}",
+    RETURNING: "{}, whose population came back",
+    AFTER_PILOT: "{}, after the pilot",
+    PILOTS: "pilot {}",
+    ALL: "{}",
+}
 DIFFER = "differ"  # labels of a session that are not the same in every seed and cell
 
 
@@ -75,6 +83,12 @@ class Comparison(Found):
         """The sessions that `table` averages over."""
         mine = self.detail.loc[self.detail["in_scope"], "session"]
         return tuple(sorted(int(session) for session in mine.unique()))
+
+    @property
+    def sessions_in_words(self) -> str:
+        """The numbers and the kind of the sessions that `table` averages over, as in `session 2, after the pilot`."""
+        numbers = f"session{'s' * (len(self.sessions) > 1)} {ranges(self.sessions)}"
+        return IN_WORDS[self.scope].format(numbers)
 
     @property
     def by_rounds(self) -> bool:

@@ -29,7 +29,7 @@ from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
 from edgefl.analysis.measures.unlike import unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
-from edgefl.analysis.page.formatting import count_of, did_you_mean, named_seeds, ranges
+from edgefl.analysis.page.formatting import count_of, did_you_mean, named_seeds
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
@@ -228,7 +228,7 @@ def caption(comparison: Comparison) -> str:
     if comparison.clock is not None:
         many, cells = comparison.in_scope
         return f"{what}, {comparison.scope}, {many} in {count_of(cells, 'cell')} ({seeds})"
-    return f"{what}, {comparison.scope}: {ranges(comparison.sessions)} ({seeds})"
+    return f"{what} in {comparison.sessions_in_words} ({seeds})"
 
 
 def _explanations(comparison: Comparison) -> list[str]:

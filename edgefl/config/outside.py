@@ -86,6 +86,17 @@ def load_function(path: str) -> Callable[..., Any]:
     return function
 
 
+def misfit(function: Callable[..., Any], *args: Any, **options: Any) -> str:
+    """Return why a function cannot be called with the given arguments; '' if it can, or if that is unknown."""
+    try:
+        inspect.signature(function).bind(*args, **options)
+    except TypeError as error:
+        return str(error)
+    except ValueError:  # some functions written in C do not tell their arguments
+        pass
+    return ""
+
+
 def require_methods(path: str, component: type, base: type) -> None:
     """Check that a component's class has all methods that its kind requires.
 

@@ -23,6 +23,7 @@ from edgefl.contract import (
     StageFacts,
 )
 from edgefl.errors import EdgeflError, quoted
+from edgefl.flower import arguments
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of, whole
@@ -67,7 +68,14 @@ def learner(
             iterations of `batch` samples; None: one iteration per epoch.
         flops_per_sample: FLOPs of one sample's forward and backward pass; None: 6 per parameter, as for dense layers.
         columns: extra metrics of the test, which become columns of rounds.csv.
+
+    Raises:
+        EdgeflError: an argument is of the wrong kind; the message names it.
     """
+
+    arguments.check(
+        client_app, strategy, evaluate=evaluate, config=config, epochs=epochs, batch=batch, columns=columns
+    )
 
     def make(told: Assignment) -> _FlowerLearner:
         own = strategy(told) if callable(strategy) else strategy
@@ -128,6 +136,7 @@ class _FlowerLearner:
     flops_per_sample: float
     tests_on_devices: bool
     columns: Sequence[str]
+    tested: bool = False  # whether a test had metrics
     number: int = 0  # number of the strategy's round, counted from 1 over the whole run
     stage: StageFacts = field(default_factory=lambda: StageFacts("train", None))  # the open stage
     sent: dict[int, Message] = field(default_factory=dict)
@@ -210,11 +219,23 @@ class _FlowerLearner:
                 with _of_strategy("combine the tests of", self.number):
                     metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
         metrics = metrics or {}
+        self._warn_of_missing(metrics)
         return Evaluation(
             _first(metrics, ACCURACY),
             _first(metrics, LOSS),
             {name: _first(metrics, (name,)) for name in self.columns},
         )
+
+    def _warn_of_missing(self, metrics: Metrics) -> None:
+        """Warn once if the first test lacks metrics of `columns`; later tests may have them."""
+        missing = [name for name in self.columns if name not in metrics]
+        if metrics and missing and not self.tested:
+            warnings.warn(
+                f"columns={missing}: the first test has only the metrics {quoted(list(metrics))}, so the column is"
+                " empty; correct columns, or return these metrics from the test",
+                stacklevel=1,
+            )
+        self.tested = self.tested or bool(metrics)
 
 
 class _ResumableFlowerLearner(_FlowerLearner):

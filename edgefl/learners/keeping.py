@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from edgefl.learning.federation.learner import TorchLearner
 
 FOLDER = "models"
-AT_THE_END = ("last", "personal")  # models that are kept only at the end of a run
 
 
 class ModelKeeper:
@@ -58,7 +57,7 @@ class ModelKeeper:
     @property
     def follows_rounds(self) -> bool:
         """Whether model files are written during the run, so that this run must train every round itself."""
-        return bool(self._learners) and self._record.models not in AT_THE_END
+        return bool(self._learners) and self._record.follows_rounds
 
     def finish(self, loan: Loan | None) -> None:
         """Write the last models, at the end of the run.

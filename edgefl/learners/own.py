@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.config.outside import misfit
 from edgefl.config.own_code import name_of
 from edgefl.contract import Learner, SessionStart, Stage
 from edgefl.engine.settings import WorkloadSettings
@@ -185,6 +186,11 @@ def build(world: World, learner: Maker | Learner) -> tuple[dict[int, OutsideLear
         raise EdgeflError(
             f"learner={name} has no session() and cannot be called: give a learner (edgefl.contract.Learner), or a "
             "function that makes a learner"
+        )
+    if not finished and (why := misfit(learner, None)):  # type: ignore[arg-type]
+        raise EdgeflError(
+            f"learner={name} does not take one argument, an Assignment ({why}): give a learner, or a function that"
+            " makes a learner from an Assignment; edgefl.flower.learner makes one from a Flower ClientApp"
         )
     made = {
         cell: OutsideLearner(learner if finished else learner(one), name, cell)  # type: ignore[operator]

@@ -25,6 +25,6 @@ def require_finite(samples: np.ndarray, what: str) -> None:
             row = int(finite.argmin())
             value = some[row][~np.isfinite(some[row])].flat[0]
             raise EdgeflError(
-                f"sample {begin + row} of {what} (counted from 0) has {value}, which is not a finite number: fill"
-                " gaps first, or leave such samples out"
+                f"{what}: sample {begin + row} (counted from 0) has {value}, which is not a finite number: fill gaps"
+                " first, or leave such samples out"
             )

@@ -43,7 +43,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     [0, 1]; finite numbers outside this range are clipped. If no device's `who` is above 0.5, the present
     device with the highest value takes part. With an asynchronous server, a step is a decision on the idle devices,
     after which any number of rounds may end; if more devices are chosen than may begin, those with the highest `who`
-    do. The reward of a step is
+    do. An action's power replaces power control, also where it is 1. The reward of a step is
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
@@ -55,7 +55,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
             selector.
         controls: names of an action's columns, from CONTROLS, beginning with `who`.
         accuracy, seconds, joules: weights of the reward.
-        reports: whether devices report losses and lengths of updates, in 32 bits each.
+        reports: whether devices report losses and lengths of updates, in 32 bits each. A run with a selector that
+            asks for no reports has the same numbers only if this is False.
         device: PyTorch device on which models are trained, as in `edgefl.simulate`.
     """
 

@@ -118,7 +118,7 @@ class _Directory(PathView):
         from edgefl.analysis.runs.load import load_as_variants
 
         try:
-            return load_as_variants(self)
+            return load_as_variants(self, partial=None)  # a table has no argument `partial` to suggest
         except ValueError as error:
             raise EdgeflError(str(error)) from error
 
@@ -127,7 +127,7 @@ class _Directory(PathView):
         """The comparison of all runs in the directory; nothing is written."""
         from edgefl.analysis import compare
 
-        found: Comparison = unwrap(compare)(self._runs)
+        found: Comparison = in_python(unwrap(compare))(self._runs)
         return found
 
 

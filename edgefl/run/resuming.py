@@ -13,7 +13,7 @@ from edgefl.run_directory.circumstances import SCENARIO, circumstances, differen
 from edgefl.run_directory.files import reading
 from edgefl.run_directory.journal import FILE, header
 from edgefl.run_directory.reading import FILE as RUN
-from edgefl.run_directory.reading import NAMES, about_of, consent
+from edgefl.run_directory.reading import NAMES, about_of, consent, repeat
 from edgefl.scenario.scenario import Scenario, load, written
 
 
@@ -34,9 +34,7 @@ def left_behind(path: Path, learner: Maker | Learner | None = None) -> Scenario:
             f"{path / SCENARIO}{consent(about)}, or, in a study, repeat the study's command"
         )
     if not (path / "scenario.yaml").is_file():
-        raise EdgeflError(
-            f"{path}: the run was stopped while it was starting; delete the folder and run the scenario again"
-        )
+        raise EdgeflError(f"{path}: has no scenario.yaml, from which a run is resumed; {repeat(path)}")
     scenario = load(path / "scenario.yaml")
     _check_learner(path, learner)
     return scenario

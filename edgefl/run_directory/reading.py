@@ -60,7 +60,6 @@ def about_of(path: Path) -> dict[str, Any]:
         EdgeflError: the file is missing or damaged.
     """
     file = path / FILE
-    remedy = f"delete {path} and run again; a study's command repeats its missing runs"
     try:
         about = json.loads(file.read_text(encoding="utf-8"))
     except OSError as error:
@@ -70,13 +69,36 @@ def about_of(path: Path) -> dict[str, Any]:
             f"{path}: is not a run directory ({FILE}: {why}); give a directory made by `edgefl run`{hint}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise EdgeflError(
-            f"{file}: cannot be read: the run was probably stopped while it was starting; {remedy}"
-        ) from error
+        why = "it is damaged" if has_rows(path) else "the run was probably stopped while it was starting"
+        raise EdgeflError(f"{file}: cannot be read: {why}; {repeat(path)}") from error
     if wrong := _wrong(about):
-        raise EdgeflError(f"{file}: is damaged: {wrong}; {remedy}")
+        raise EdgeflError(f"{file}: is damaged: {wrong}; {repeat(path)}")
     checked: dict[str, Any] = about
     return checked
+
+
+def has_rows(path: Path) -> bool:
+    """Return whether a run directory, or a federation's directory in it, has a table of rounds with a row."""
+    for file in (path / ROUNDS, *path.glob(f"*/{ROUNDS}")):
+        try:
+            with file.open("rb") as table:
+                if len(table.readlines(2**16)) > 1:
+                    return True
+        except FileNotFoundError:
+            continue
+        except OSError:  # a table that cannot be read may have rows
+            return True
+    return False
+
+
+def repeat(path: Path) -> str:
+    """Return advice on repeating a run that cannot be resumed, which keeps a directory that has rows."""
+    of_study = "a study's command repeats its missing runs"
+    if not has_rows(path):
+        return f"delete {path} and run again; {of_study}"
+    return (
+        f"its tables can still be read, so keep {path}, and run the scenario again in another one; {of_study}"
+    )
 
 
 def consent(about: Mapping[str, Any]) -> str:

@@ -52,6 +52,11 @@ class RecordSettings(Section):
     def _empty_is_none(cls, value: Any) -> Any:
         return "none" if value is None else value
 
+    @property
+    def follows_rounds(self) -> bool:
+        """Whether models are saved during the run, so that the run must train every round itself."""
+        return self.models not in ("last", "personal", "none")
+
     def keeps(self, number: int) -> bool:
         """Return whether devices' rows are recorded in a round of a phase; rounds count from 1."""
         if isinstance(self.devices, str):

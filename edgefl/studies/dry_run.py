@@ -1,9 +1,11 @@
 """List the runs of a study with their states, and estimate the remaining cost, without starting the study."""
 
+import math
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from edgefl.errors import EdgeflError
 from edgefl.run.forecast import Forecast, Range, total
@@ -24,8 +26,16 @@ from edgefl.studies.validation import check_build
 ONE = Range(1, 1)
 CHECKS_S = 20.0  # wall time for building runs, after which no further runs are checked
 FURTHER_PROBES_S = 0.2  # wall time of probes, after which the nearest probe's figures are used
-Costs = list[tuple[Range, Forecast]]  # pairs: number of runs, and the forecast of a single run
+Costs = list[tuple[Range, "Cost"]]  # pairs: number of runs, and the cost of a single run
 Found = tuple[set[tuple[str, str]], Probe]
+
+
+class Cost(NamedTuple):
+    """A run's wall time, from all possible reuse of training to what is certain; its disk space and its memory."""
+
+    wall_s: Range
+    disk_bytes: Range
+    memory_bytes: float
 
 
 class _Forecasts:
@@ -51,18 +61,25 @@ class _Forecasts:
 
     def check(self, run: Run, reuse: ReusePlan) -> None:
         """Build a run as for a real start, either to probe its first rounds or only to check it."""
-        if self._known(run, not reuse.whole) is None:
-            self._probe(run, not reuse.whole)
+        trains = reuse.certain < math.inf
+        if self._known(run, trains) is None:
+            self._probe(run, trains)
             return
         began_s = time.perf_counter()
         check_build(run.scenario, self._device, self._load)
         self._checks_s += time.perf_counter() - began_s
 
-    def of(self, run: Run, reuse: ReusePlan) -> Forecast:
-        """Return a run's forecast, without the training that it reuses from another run."""
-        sessions = run.scenario.sessions.count
-        own = 1.0 - min(1.0, reuse.until / sessions) if sessions else 1.0
-        made = self._known(run, not reuse.whole) or self._probe(run, not reuse.whole)
+    def of(self, run: Run, reuse: ReusePlan) -> Cost:
+        """Return a run's cost, without the training that it certainly reuses, or may reuse, from another run."""
+        each = [self._forecast(run, reused) for reused in dict.fromkeys((reuse.certain, reuse.last))]
+        wall_s = Range(min(one.wall_s.least for one in each), max(one.wall_s.most for one in each))
+        return Cost(wall_s, each[0].disk_bytes, each[0].probe.memory_bytes)
+
+    def _forecast(self, run: Run, reused: float) -> Forecast:
+        """Return a run's forecast if its first sessions reuse training: none of its own if `reused` is inf."""
+        trains, sessions = reused < math.inf, run.scenario.sessions.count
+        made = self._known(run, trains) or self._probe(run, trains)
+        own = 1.0 - min(1.0, reused / sessions) if trains and sessions else 1.0
         return Forecast(run.scenario, probe=made, own=own)
 
     def wall_time(self, costs: Costs) -> str:
@@ -130,7 +147,7 @@ def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "au
         yield (
             f"still to be done, roughly: {forecasts.wall_time(costs)} on one core, not counting training that a run "
             f"reuses from another run; {_disk(costs)} on disk; "
-            f"{size(max(cost.probe.memory_bytes for _, cost in costs))} of memory for each process"
+            f"{size(max(cost.memory_bytes for _, cost in costs))} of memory for each process"
         )
     if plan.question is not None and (costs or not failing):
         yield _of_question(plan, directory, load, forecasts, costs)
@@ -199,5 +216,16 @@ def _complete(directory: Path, run: Run, seeds: Sequence[int]) -> int:
 def _from(reuse: ReusePlan) -> str:
     if reuse.lender is None:
         return ""
-    sessions = f"sessions 1 to {reuse.until}" if reuse.until > 1 else "session 1"
-    return f", takes its {'training' if reuse.whole else sessions} from {reuse.lender.as_posix()}"
+    lender, condition = reuse.lender.as_posix(), "as long as the same devices take part"
+    if reuse.certain in (0, reuse.last):
+        return (
+            f", takes its {_sessions(1, reuse.last)} from {lender}{'' if reuse.certain else f' {condition}'}"
+        )
+    more = _sessions(int(reuse.certain) + 1, reuse.last)
+    return f", takes its {_sessions(1, reuse.certain)} from {lender}, and {more} {condition}"
+
+
+def _sessions(first: int, last: float) -> str:
+    if last == math.inf:
+        return "training"
+    return f"session {first}" if last == first else f"sessions {first} to {last:g}"

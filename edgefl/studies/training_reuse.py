@@ -1,10 +1,12 @@
 """Find the runs of a study that can share training, and the run that trains for the others."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
@@ -21,16 +23,23 @@ class ReusePlan:
 
     lender: the run that trains for this run; None if this run does its own training. whole: whether the lender does
     all of the training; otherwise the lender trains up to the end of session `until`, and has written `snapshots`
-    snapshots by then. lends: when this run writes snapshots for other runs. family: the runs that reuse one another's
-    training.
+    snapshots by then. certain: the last session that is reused in any case, inf for all sessions; later sessions are
+    reused as long as the same devices take part in both runs. lends: when this run writes snapshots for other runs.
+    family: the runs that reuse one another's training.
     """
 
     lender: Path | None = None
     whole: bool = False
     until: int = 0
+    certain: float = 0
     snapshots: int = 0
     lends: Lending = "never"
     family: list[Path] = field(default_factory=list)
+
+    @property
+    def last(self) -> float:
+        """The last session that may be reused, inf for all sessions."""
+        return math.inf if self.whole else self.until
 
     def in_directory(self, directory: Path) -> TrainingReuse:
         """Return the reuse plan with paths that include the study's directory."""
@@ -69,16 +78,21 @@ def plan_reuse(
                 head = next((path for path in members if path in completed), members[0])
                 heads.append(head)
                 for path in members:
-                    plans[path] = ReusePlan(None if path == head else head, whole=path != head, family=family)
+                    reuses = path != head
+                    certain = math.inf if reuses and _alike(prepared[path], prepared[head]) else 0
+                    plans[path] = ReusePlan(head if reuses else None, reuses, certain=certain, family=family)
                 if len(members) > 1:
                     plans[head].lends = "every_session"
             # a completed run has no snapshots
-            _share_sessions([head for head in heads if head not in completed], told, plans)
+            _share_sessions([head for head in heads if head not in completed], told, plans, prepared)
     return plans
 
 
 def _share_sessions(
-    heads: Sequence[Path], told: Mapping[Path, LearningIdentity], plans: Mapping[Path, ReusePlan]
+    heads: Sequence[Path],
+    told: Mapping[Path, LearningIdentity],
+    plans: Mapping[Path, ReusePlan],
+    prepared: Mapping[Path, Prepared],
 ) -> None:
     """Let one of several runs that differ only in their warm start train the first sessions for all others."""
     if len(heads) < 2:
@@ -86,14 +100,31 @@ def _share_sessions(
     # runs without probes can reuse two sessions of a run that probes, but not vice versa
     first = max(heads, key=lambda head: (told[head].leads, told[head].leads and not told[head].plain))
     pilots = told[first].pilot_sessions
-    others = [plans[head] for head in heads if head != first]
-    takes_two = [told[first].leads and bool(told[head].plain) for head in heads if head != first]
+    others = [head for head in heads if head != first]
+    takes_two = [told[first].leads and bool(told[head].plain) for head in others]
     every = plans[first].lends == "every_session"
     if not every:
         plans[first].lends = "after_two" if any(takes_two) else "after_pilot"
-    for plan, two in zip(others, takes_two, strict=True):
+    for head, two in zip(others, takes_two, strict=True):
+        plan = plans[head]
         plan.lender, plan.until = first, pilots + AS_PREVIOUS * two
         plan.snapshots = plan.until if every else 1 + two
+        if _alike(prepared[head], prepared[first]):
+            # the probe rounds of only one of the two runs take time, and the devices move on
+            plan.certain = plan.until if told[first].plain else pilots
+
+
+def _alike(one: Prepared, other: Prepared) -> bool:
+    """Return whether the same devices take part in two runs that differ at most in their warm start.
+
+    Other differences, such as a different selector or radio, may change which devices take part.
+    """
+
+    def decisive(run: Prepared) -> dict[str, Any]:
+        learning = {**run.values["learning"], "warm_start": None}
+        return {**run.values, "learning": learning, "name": "", "record": None}
+
+    return decisive(one) == decisive(other)
 
 
 def lent_after(run: Path) -> int:
@@ -102,12 +133,15 @@ def lent_after(run: Path) -> int:
 
 
 def _candidates(prepared: Mapping[Path, Prepared]) -> Iterator[dict[Path, Prepared]]:
-    """Yield groups of runs that may share training, found by a quick comparison of seed and learning settings."""
+    """Yield groups of runs that may share training, found by a quick comparison of seed and learning settings.
+
+    A run that saves models during its rounds trains every round itself.
+    """
     alike: dict[str, dict[Path, Prepared]] = defaultdict(dict)
     settings: dict[int, str] = {}
     for path, one in prepared.items():
         learning = one.scenario.learning
-        if learning is None:
+        if learning is None or one.scenario.record.follows_rounds:
             continue
         if id(learning) not in settings:  # the seeds of a case share their settings
             settings[id(learning)] = str({**one.values["learning"], "warm_start": None})

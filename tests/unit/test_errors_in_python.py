@@ -57,6 +57,29 @@ def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:
     assert (tmp_path / "file").exists()
 
 
+def test_tables_of_an_interrupted_run_suggest_no_option(tmp_path: Path) -> None:
+    """The error says how to resume the run; a table has no argument that includes incomplete runs."""
+
+    def stop(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        edgefl.simulate(SMALL, tmp_path / "run", on_round=stop)
+    results = edgefl.Results(tmp_path / "run")
+    calls = {
+        "rounds": lambda: results.rounds,
+        "ledger": lambda: results.ledger,
+        "energy": results.energy,
+        "report": results.report,
+        "compare": lambda: edgefl.compare(results),
+    }
+    for name, call in calls.items():
+        with pytest.raises(EdgeflError, match="continue it with `edgefl resume ") as refusal:
+            call()
+        assert "--" not in str(refusal.value), name
+        assert ("partial=True" in str(refusal.value)) == (name == "compare")
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [

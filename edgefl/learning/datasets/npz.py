@@ -22,6 +22,7 @@ from edgefl.learning.datasets._tables import (
     require_file,
     require_filled,
 )
+from edgefl.learning.finite import require_finite
 from edgefl.learning.memory import Need, require
 
 LABEL_BYTES = 24  # bytes that a label or group takes besides its array: two list entries and a Python integer
@@ -67,6 +68,8 @@ class Npz(Dataset):
         for name in wanted:
             if arrays[name].dtype.kind == "U" and arrays[name].ndim == 1:
                 require_filled(arrays[name].tolist(), f"{self.path}: {name}")
+        for part in parts:
+            require_finite(arrays[f"y{part}"], f"y{part} of {self.path}")
         numbers, names = _targets([arrays[f"y{part}"] for part in parts])
         inputs = [arrays[f"x{part}"] for part in parts]
         inputs = [x if x.dtype in (np.uint8, np.int16) else x.astype(np.float32) for x in inputs]

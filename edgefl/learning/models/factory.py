@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import Field, field_validator
@@ -41,13 +42,20 @@ class Factory(Model):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         from torch import nn
 
-        given = {**self.arguments, "num_classes": classes}
+        given, function = {**self.arguments, "num_classes": classes}, outside.load_function(self.function)
+        if why := outside.misfit(function, **given):
+            raise EdgeflError(
+                f"{self.function} takes {clipped(str(signature(function)), 200)}, but gets {', '.join(given)} ({why})"
+                ": name the function's own arguments in learning.model.arguments, and let it take num_classes",
+                ("learning", "model"),
+            )
         try:
-            module = outside.load_function(self.function)(**given)
+            module = function(**given)
         except Exception as error:  # a third-party function may raise anything
             shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise EdgeflError(
-                f"{self.function}({clipped(shown, 200)}) fails: {type(error).__name__}: {clipped(str(error), 200)}",
+                f"{self.function}({clipped(shown, 200)}) fails: {type(error).__name__}: {clipped(str(error), 200)};"
+                " correct learning.model.arguments, or the function",
                 ("learning", "model"),
             ) from error
         if not isinstance(module, nn.Module):

@@ -222,7 +222,7 @@ def test_the_command_prints_the_table_and_the_figure(
     root = write_study(sessions=4, rounds=4, seeds=(1, 2))
     assert main(["compare", str(root)]) == 0
     printed = capsys.readouterr().out
-    assert "to 95 % of peak, recurring sessions: 4" in " ".join(printed.split())
+    assert "to 95 % of peak in recurring session 4 (2 seeds" in " ".join(printed.split())
     assert "similarity" in printed
     assert str(root / "comparison.png") in printed.replace("\n", "")
     assert main(["network", str(root)]) == 0

@@ -1,6 +1,7 @@
 """Test which sessions a comparison averages over if runs have different sessions."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,7 +55,7 @@ def test_runs_that_share_only_the_pilot_are_compared_by_it(write_run: Write) -> 
         assert f"{LEFT_OUT}sessions 2, 3 of b" in comparison.notes
     assert "a needs 0.50 times the time of b" in comparison.verdicts[1]
     assert comparison.time_to(0.8).to_dict() == {"a": 20.0, "b": 40.0}
-    assert "pilot sessions: 1 (2 seeds" in (root / "comparison.md").read_text()
+    assert "of peak in pilot session 1 (2 seeds" in (root / "comparison.md").read_text()
     assert "2.0 times the time" in answer(load_runs(root)).replace("\u00a0", " ")
 
 
@@ -72,6 +73,23 @@ def test_only_transitions_that_all_runs_have_are_averaged(write_run: Write) -> N
     comparison = compare(root, target=0.8)  # the first kind that every seed has
     assert comparison.sessions == (2, 3)
     assert f"{LEFT_OUT}session 3 (seed 1), session 4 (seed 2) of b" in comparison.notes
+    assert comparison.sessions_in_words == "sessions 2, 3, after the pilot"
+
+
+@pytest.mark.parametrize(
+    ("scope", "words"),
+    [
+        ("recurring sessions", "recurring session 2"),
+        ("sessions whose population came back", "session 2, whose population came back"),
+        ("sessions after the pilot", "session 2, after the pilot"),
+        ("pilot sessions", "pilot session 2"),
+        ("all sessions", "session 2"),
+    ],
+)
+def test_a_session_is_named_by_its_number(scope: str, words: str, write_run: Write) -> None:
+    """`sessions: 2` would read like a count."""
+    found = compare(write_sessions(write_run, "a", [10.0, 8.0]), target=0.8)
+    assert replace(found, scope=scope).sessions_in_words == words
 
 
 def test_sessions_that_all_runs_have_need_no_note(write_run: Write) -> None:

@@ -20,7 +20,9 @@ def a_run(path: Path, accuracies: list[float | str], **about: Any) -> Path:
     ]
     write_run(path, rounds, [{"session": 1}], **about)
     table = pd.read_csv(path / "rounds.csv")
-    table.assign(energy_server_j=0.0, energy_wasted_j=0.0, energy_cut_j=0.0).to_csv(path / "rounds.csv", index=False)
+    table.assign(energy_server_j=0.0, energy_wasted_j=0.0, energy_cut_j=0.0).to_csv(
+        path / "rounds.csv", index=False
+    )
     return path
 
 

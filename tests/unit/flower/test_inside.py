@@ -237,3 +237,52 @@ def test_it_keeps_the_contract_of_learners() -> None:
 def test_what_does_not_fit_is_one_message(learner: Any, message: str, tmp_path: Path) -> None:
     with pytest.raises(EdgeflError, match=message):
         run(tmp_path, learner())
+
+
+def old_strategy_without_assignment() -> old.FedAvg:
+    return old.FedAvg()
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "message"),
+    [
+        ((new.FedAvg(), apps.app()), {}, "client_app is of type FedAvg: pass the ClientApp first"),
+        ((apps.app, new.FedAvg()), {}, "client_app is the function app: pass the ClientApp first"),
+        ((apps.app(), apps.app()), {}, "strategy is of type ClientApp: pass a strategy, such as FedAvg()"),
+        ((apps.app(), new.FedAdam), {}, "strategy is the class FedAdam: pass a strategy, such as FedAvg()"),
+        ((apps.app(), old.FedAvg), {}, "strategy is the class FedAvg: pass a strategy"),
+        (
+            (apps.app(), old_strategy_without_assignment),
+            {},
+            "strategy is the function old_strategy_without_assignment, which does not take one argument: pass",
+        ),
+        (None, {"batch": 0}, "batch is 0: pass a whole number of at least 1, or None"),
+        (None, {"batch": 2.5}, "batch is 2.5: pass a whole number"),
+        (None, {"epochs": None}, "epochs is None: pass a whole number of at least 1"),
+        (None, {"columns": "f1"}, "columns is 'f1': pass a list of metric names, such as ['f1']"),
+        (None, {"config": [1]}, "config is [1]: pass a dict of settings, or None"),
+        (None, {"evaluate": 1}, "evaluate is 1: pass a function (round, arrays) -> MetricRecord, or None"),
+    ],
+)
+def test_a_wrong_argument_is_named(given: Any, options: dict[str, Any], message: str) -> None:
+    with refused_at("", message):
+        flower.learner(*(given or (apps.app(), new.FedAvg())), initial=apps.INITIAL, **options)
+
+
+def test_an_app_is_no_learner(tmp_path: Path) -> None:
+    with refused_at(
+        "", "does not take one argument", "edgefl.flower.learner makes one from a Flower ClientApp"
+    ):
+        run(tmp_path, apps.app())
+
+
+def test_a_column_without_a_metric_is_said_once(tmp_path: Path) -> None:
+    """Metrics may be missing in some tests, so a column that the first test does not fill is no error."""
+    learner = flower.learner(
+        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, columns=["nix", "eval_acc"]
+    )
+    with pytest.warns(UserWarning, match=r"columns=\['nix'\]: the first test has only the metrics") as told:
+        rounds = run(tmp_path, learner)["rounds"]
+    assert sum("nix" in str(one.message) for one in told) == 1
+    assert rounds["nix"].isna().all()
+    assert rounds["eval_acc"].notna().any()

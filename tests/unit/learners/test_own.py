@@ -212,6 +212,11 @@ BAD: list[tuple[Any, str]] = [
     (of(flops_per_sample=float("nan")), "flops_per_sample is nan; it must be a number of at least 0"),
     (NoWork, "has no flops_per_sample and no payload_bits"),
     (3, "has no session() and cannot be called"),
+    (
+        lambda: Ridge(assignment()),
+        "does not take one argument, an Assignment (too many positional arguments): give",
+    ),
+    (lambda one, two: None, "(missing a required argument: 'two'): give a learner, or a function that makes"),
     (of(session=lambda self, start: None), "session() returned NoneType"),
     (staged(), "no stage has rounds=None"),
     (staged(object()), "which has no facts and no train"),

@@ -29,6 +29,7 @@ from tests.unit.learning.small_files import Hub
 
 X = np.arange(80, dtype=np.float32).reshape(20, 4)
 Y = np.arange(20) % 2
+TINY = "tests.tools.factories"
 
 
 @pytest.fixture(autouse=True)
@@ -279,8 +280,17 @@ def test_a_model_for_other_data_is_one_message() -> None:
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
-        ("math:floor", {"x": 1}, "math:floor(x=1, num_classes=2) fails: TypeError"),
+        ("builtins:max", {"x": 1}, "builtins:max(x=1, num_classes=2) fails: TypeError"),
+        ("builtins:max", {"x": 1}, "; correct learning.model.arguments, or the function"),
         ("builtins:dict", {}, "builtins:dict returns a dict, not an nn.Module"),
+        ("math:floor", {}, "math:floor takes (x, /), but gets num_classes ("),
+        (f"{TINY}:tiny", {"in_chan": 1}, "takes (num_classes: int, in_chans: int = 3) -> torch.nn"),
+        (f"{TINY}:tiny", {"in_chan": 1}, "but gets in_chan, num_classes (got an unexpected keyword argument"),
+        (
+            f"{TINY}:convolution",
+            {},
+            "gets num_classes (missing a required argument: 'in_channels'): name the",
+        ),
     ],
 )
 def test_functions_that_make_no_model(function: str, arguments: dict[str, Any], message: str) -> None:

@@ -128,14 +128,17 @@ def test_a_sample_that_is_not_finite_is_named_as_its_file_counts(row: int, value
     x = np.random.default_rng(0).normal(size=(300, 8))
     x[row:, 3] = value
     np.savez("a.npz", x=x, y=np.arange(300) % 2)
-    with refused_at("", f"sample {row} of x of a.npz", f"has {value}"):
+    with refused_at("", f"x of a.npz: sample {row} (counted from 0) has {value}"):
         Npz(path="a.npz").load()
     np.savez("b.npz", x_train=x, y_train=np.arange(300) % 2, x_test=x[:5], y_test=np.arange(5) % 2)
-    with refused_at("", f"sample {row} of x_train of b.npz"):
+    with refused_at("", f"x_train of b.npz: sample {row}"):
         Npz(path="b.npz").load()
     np.savez("c.npz", x=np.ones((300, 2)), y=x[:, 3])
-    with refused_at("", f"sample {row} of the targets of x of c.npz"):
+    with refused_at("", f"y of c.npz: sample {row} (counted from 0) has {value}"):
         Npz(path="c.npz").load()
+    np.savez("d.npz", x_train=x[:5], y_train=x[:5, 3], x_test=np.ones((300, 8)), y_test=x[:, 3])
+    with refused_at("", f"y_test of d.npz: sample {row}"):
+        Npz(path="d.npz").load()
     cells = "\n".join(f"{number[0]},{number[3]},{k % 2}" for k, number in enumerate(x))
     Path("a.csv").write_text(f"a,b,kind\n{cells}\n")
     with refused_at("a.csv", f"column 'b' has '{value}' instead of a finite number in sample {row + 1}"):
@@ -146,7 +149,7 @@ def test_rows_of_the_hub_that_are_not_finite(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(sys.modules, "datasets", Hub(with_a_gap))
     by_group = {"columns": {"inputs": "x", "group": "owner"}, "on_demand": True}
     for how in ({"columns": {"inputs": "x"}}, by_group):
-        with refused_at("", "sample 7 of split train of pets", "nan"):
+        with refused_at("", "split train of pets: sample 7", "nan"):
             HuggingFace(path="pets", **how).load()
 
 
@@ -183,7 +186,7 @@ def training_data(where: str) -> TrainingData:
 
 @pytest.mark.parametrize(("where", "what"), [("train", "the training data"), ("test", "the test data")])
 def test_a_data_set_of_ones_own_is_looked_at_too(where: str, what: str) -> None:
-    with refused_at("learning.dataset", f"sample 4 of {what}", "nan"):
+    with refused_at("learning.dataset", f"{what}: sample 4", "nan"):
         training_data(where)
 
 
@@ -192,7 +195,7 @@ def test_samples_on_demand_are_looked_at_when_they_come() -> None:
     data.pool.bring([0, 1])
     assert len(data.train.x) == 4
     data.pool.bring([2])
-    with refused_at("learning.dataset", "sample 0 of the training data of group 2"):
+    with refused_at("learning.dataset", "the training data of group 2: sample 0"):
         assert not len(data.train.x)
 
 

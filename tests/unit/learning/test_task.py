@@ -50,7 +50,7 @@ def task(name: str, **parameters: Any) -> Task:
         ({"targets": np.arange(8), "learns": "regression"}, ("int64 [8]",)),
         ({"targets": np.full(8, 0.5), "learns": "regression"}, ("num_classes is 2",)),
         ({"targets": np.full(8, 0.5), "learns": "regression", "outputs": 1}, ("targets are equal",)),
-        ({"targets": np.full(8, np.nan), "learns": "regression"}, ("sample 0 of the training targets",)),
+        ({"targets": np.full(8, np.nan), "learns": "regression"}, ("the training targets: sample 0",)),
         ({"targets": np.full((8, 2), 2.0, np.float32), "learns": "multi_label"}, ("float32 [8, 2]",)),
         ({"targets": np.eye(8, 3, dtype="f4"), "learns": "multi_label"}, ("3 labels", "num_classes is 2")),
     ],

@@ -134,6 +134,32 @@ def test_the_first_step_gains_only_what_training_adds(tmp_path: Any) -> None:
     assert rewards == pytest.approx(np.diff(accuracies).tolist())
 
 
+def test_reports_and_powers_are_not_in_a_run_that_only_chooses(tmp_path: Any) -> None:
+    """A loss and a norm add 64 bits to each upload, and an action's power replaces power control."""
+    learning = {"dataset": "synthetic", "model": "logistic"}
+    radio = {"sharing": "static", "budget": {"uplink_p0_dbm": -100.0}}
+    scenario = {key: value for key, value in SMALL.items() if key != "workload"}
+    scenario |= {"radio": radio, "learning": learning}
+
+    def first_round(**how: Any) -> dict[str, Any]:
+        env = RoundEnv(scenario, **how)
+        env.reset(seed=5)
+        *_, info = env.step(np.ones(env.action_space.shape))
+        env.close()
+        return info["round"]
+
+    env = RoundEnv(scenario)
+    _, info = env.reset(seed=5)
+    env.close()
+    plain = simulate(load_scenario({**scenario, "seed": info["seed"]}), tmp_path / "run").rounds.iloc[0]
+    costs = ("end_s", "uplink_bits", "energy_tx_j")
+    alike = first_round(controls=("who",))
+    assert [alike[name] for name in costs] == pytest.approx([plain[name] for name in costs])
+    with_reports = first_round(controls=("who",), reports=True)
+    assert with_reports["uplink_bits"] - plain["uplink_bits"] == 4 * 64
+    assert first_round(controls=("who", "power"))["energy_tx_j"] != pytest.approx(plain["energy_tx_j"])
+
+
 def test_an_action_is_carried_out() -> None:
     env = RoundEnv(SMALL)
     env.reset(seed=5)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
+from edgefl.run.resuming import left_behind
 from edgefl.run_directory.reading import RoundRows, about_of, claim_of
 from edgefl.run_directory.status import give_up, resumable, this_process
 from tests.refusals import refused_at
@@ -53,6 +55,26 @@ def test_what_is_whole_is_read_as_it_is(tmp_path: Path) -> None:
 def test_another_document_is_refused(content: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text(content)
     with pytest.raises(EdgeflError, match=rf"run\.json: .*{message}.*; delete {tmp_path}"):
+        about_of(tmp_path)
+
+
+@pytest.mark.parametrize("content", ['{"status": "run', "{}"])
+@pytest.mark.parametrize("table", ["rounds.csv", "phones/rounds.csv"])
+def test_a_directory_with_rows_is_kept(table: str, content: str, tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(content)
+    (tmp_path / table).parent.mkdir(exist_ok=True)
+    (tmp_path / table).write_text("round,start_s\n1,0.0\n")
+    with pytest.raises(
+        EdgeflError, match=rf"run\.json: .*damaged.*; its tables .*keep {tmp_path}"
+    ) as refusal:
+        about_of(tmp_path)
+    assert not re.search("delete|starting", str(refusal.value))
+    (tmp_path / "run.json").write_text(json.dumps({**WHOLE, "status": "interrupted"}))
+    with pytest.raises(EdgeflError, match=rf"no scenario\.yaml.*; its tables .*keep {tmp_path}"):
+        left_behind(tmp_path)
+    (tmp_path / "run.json").write_text(content)
+    (tmp_path / table).write_text("round,start_s\n")
+    with pytest.raises(EdgeflError, match=f"; delete {tmp_path} and run again"):
         about_of(tmp_path)
 
 

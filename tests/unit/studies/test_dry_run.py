@@ -91,7 +91,9 @@ def test_loading_is_counted_once(study: Path, tmp_path: Path, monkeypatch: pytes
 def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Training that is reused is not counted; of six sessions, `average` reuses three, and `continuous` one.
 
-    The narrow variant reuses all of similarity's training, and its rounds, without training, take 1/4 of the time.
+    The narrow variant reuses all of similarity's training if the same devices take part: then its rounds, without
+    training, take 1/4 of the time. Under the same condition, `average` reuses two of its three sessions, since only
+    `similarity` has probe rounds. The most counts the training that is reused only under that condition.
     """
     untrained = replace(EACH, round_wall_s=0.25)
     monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda run: EACH if run.training else untrained)
@@ -103,8 +105,37 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
     starts["narrow"] = starts["similarity"] + ", radio.bandwidth_hz: 1.0e+6"
     variants = "\n".join(f"  {name}: {{{changes}}}" for name, changes in starts.items())
     study.write_text(f"name: s\nscenario: base.yaml\nseeds: [1]\nvariants:\n{variants}\n")
-    counted = [number * (1 + 1 / 2 + 5 / 6 + 1 / 4) for number in ROUNDS]
-    assert f"roughly: {Range(*counted).text(wall_time)} on one core" in last_line(study, tmp_path / "out")
+    counted = Range(ROUNDS.least * (1 + 1 / 2 + 5 / 6 + 1 / 4), ROUNDS.most * (1 + 5 / 6 + 5 / 6 + 1))
+    *listed, _, costs = dry_run(plan(study), tmp_path / "out")
+    assert f"roughly: {counted.text(wall_time)} on one core" in costs
+    condition = "as long as the same devices take part"
+    assert [line.partition("seed 1")[2] for line in listed] == [
+        "",
+        f", takes its session 1 from similarity/seed-1, and sessions 2 to 3 {condition}",
+        ", takes its session 1 from similarity/seed-1",
+        f", takes its training from similarity/seed-1 {condition}",
+    ]
+
+
+def test_reuse_is_promised_only_if_certain(study: Path, tmp_path: Path) -> None:
+    """Runs that differ in what they record share all training; a run that saves models every round shares none."""
+    (tmp_path / "base.yaml").write_text(
+        "name: base\ndevices: {count: 4}\nsessions: {name: schedule, count: 2, rounds: 1}\n"
+        "learning: {dataset: digits, partition: iid, model: logistic}\n"
+    )
+    other = "rounds.selector: {name: uniform, count: 2}"
+    study.write_text(
+        "name: s\nscenario: base.yaml\nseeds: [1]\nvariants: {a: {}, same: {record.devices: none},"
+        f" best: {{record.models: best}}, other: {{{other}}}, both: {{record.models: 1, {other}}}}}\n"
+    )
+    listed = list(dry_run(plan(study), tmp_path / "out"))[:5]
+    assert [line.partition("seed 1")[2] for line in listed] == [
+        "",
+        ", takes its training from a/seed-1",
+        "",
+        ", takes its training from a/seed-1 as long as the same devices take part",
+        "",
+    ]
 
 
 @pytest.mark.parametrize(("rounds", "probes"), [(2, 2), (1, 4)])
