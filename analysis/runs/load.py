@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import pandas as pd
 
 from edgefl.analysis.page import score_words
-from edgefl.analysis.runs.reading import SESSION, forms, read_all, until_end, whole_sessions
+from edgefl.analysis.runs.reading import SESSION, check_sessions, forms, read_all, until_end, whole_sessions
 from edgefl.analysis.runs.run_folders import SEVERAL, Paths, Remarks, find_runs, run_directories
 from edgefl.analysis.runs.under_way import asynchronous, with_work_under_way
 
@@ -262,6 +262,7 @@ def _read(info: pd.DataFrame, path: Path, remarks: Remarks) -> Runs:
             f"{unfinished} of {len(runs)} runs are not completed: only their finished sessions count, also "
             "in their totals"
         )
+    check_sessions(runs, tables)
     tables["rounds"] = with_work_under_way(runs, tables["rounds"])
     left_out = tuple(remarks.left_out)
     return Runs(

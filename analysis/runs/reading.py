@@ -118,6 +118,19 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
     return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
 
 
+def check_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> None:
+    """Raise a ValueError if a training round belongs to a session without a row in sessions.csv."""
+    trained = tables["rounds"][tables["rounds"]["phase"] != "probe"]
+    listed, of_rounds = (pd.MultiIndex.from_frame(of[SESSION]) for of in (tables["sessions"], trained))
+    lost = trained[~of_rounds.isin(listed)]
+    for row in lost.head(1).itertuples():
+        run = info[(info["variant"] == row.variant) & (info["seed"] == row.seed)].iloc[0]
+        raise ValueError(
+            f"{Path(str(run['path'])) / 'sessions.csv'} has no row for session {row.session}, but rounds.csv has its"
+            " rounds; repeat the run"
+        )
+
+
 def until_end(info: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Drop the rows of a table that are later than the end of the finished sessions of incomplete runs."""
     partial = info[info["status"] != "completed"]

@@ -212,8 +212,10 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
-    if run.get("seed") is None:
-        raise _NotUsableError("run.json is damaged: it has no seed")
+    needed = ("seed", "simulated_s") if run["status"] == "completed" else ("seed",)
+    for key in needed:
+        if run.get(key) is None:
+            raise _NotUsableError(f"run.json is damaged: it has no {key}")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
     # a federation is a setting only if it was found inside its run, not if it was given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}

@@ -76,6 +76,7 @@ def with_words(name: str) -> Callable[[Path], None]:
         (info(wall_s="long"), r"run\.json is damaged: its wall_s is 'long'"),
         (info(notes=5), r"run\.json is damaged: its notes is '5'"),
         (info(seed=None), r"run\.json is damaged: it has no seed"),
+        (info(simulated_s=None), r"run\.json is damaged: it has no simulated_s"),
         (info(setting=["a"]), r"run\.json is damaged: its setting is"),
         (
             without("layout"),
@@ -89,6 +90,10 @@ def with_words(name: str) -> Callable[[Path], None]:
         ),
         (lambda run: (run / "scenario.yaml").unlink(), r"^cannot read .*scenario\.yaml \(No such file"),
         (with_words("rounds.csv"), r"rounds\.csv is damaged: its column .* holds words"),
+        (
+            holding("session,start_s,labels,cell\n", "sessions.csv"),
+            r"sessions\.csv has no row for session 1, but rounds\.csv has its rounds; repeat the run",
+        ),
         (with_words("ledger.csv"), r"ledger\.csv is damaged: its column device holds words"),
     ],
 )

@@ -165,7 +165,8 @@ def test_storage_is_that_of_the_cell_with_the_most_sessions(write_run: Write) ->
         for cell, sessions in ((0, 4), (1, 2))
         for session in range(1, sessions + 1)
     ]
-    path = write_run("a", rounds, [{"session": s} for s in range(1, 5)], model={"payload_bits": 8e6})
+    sessions = [{"session": one["session"], "cell": one["cell"]} for one in rounds]
+    path = write_run("a", rounds, sessions, model={"payload_bits": 8e6})
     (path / "scenario.yaml").write_text("learning: {pilot_sessions: 1, warm_start: similarity}")
     assert set(cost_analysis(load_runs(path))["stored_models"]) == {7}
 

@@ -60,6 +60,9 @@ def test_of_many_federations_it_is_the_fewest_the_mean_and_the_most() -> None:
     }
 
 
+IN_TWO_CELLS = [{"session": 1, "cell": cell} for cell in (0, 1)]
+
+
 def test_accuracy_of_one_run_has_a_line_for_each_cell_and_of_several_runs_one_each(
     write_run: Callable[..., Path],
 ) -> None:
@@ -68,9 +71,9 @@ def test_accuracy_of_one_run_has_a_line_for_each_cell_and_of_several_runs_one_ea
         for number in (1, 2)
         for cell in (0, 1)
     ]
-    one = load_runs(write_run("a", rounds, [{"session": 1}]))
+    one = load_runs(write_run("a", rounds, IN_TWO_CELLS))
     assert accuracy_lines(one) == ["cell 0", "cell 1"]
-    two = load_runs(write_run("b", rounds, [{"session": 1}]).parent)
+    two = load_runs(write_run("b", rounds, IN_TWO_CELLS).parent)
     assert len(accuracy_lines(two)) == 2
     assert "cell 0" not in accuracy_lines(two)
 
@@ -79,11 +82,11 @@ def test_a_caption_says_what_its_view_averages(write_run: Callable[..., Path]) -
     """A line for each cell is no mean; a value at a round's number is the mean over the cells that have it."""
     rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.5} for cell in (0, 1)]
     more = {"session": 1, "round": 2, "cell": 1, "accuracy": 0.5}
-    root = write_run("a", [*rounds, more], [{"session": 1}]).parent
+    root = write_run("a", [*rounds, more], IN_TWO_CELLS).parent
     by_time, by_round = charts(load_runs(root))[0]["views"]
     assert (by_time["about"], by_round["about"]) == ("", OVER_CELLS)
     assert [line["look"] for line in by_time["series"]] == [0, 1]
-    write_run("b", rounds, [{"session": 1}])
+    write_run("b", rounds, IN_TWO_CELLS)
     drawn = charts(load_runs(root))
     assert drawn[0]["views"][0]["about"] == WEIGHTED
     assert [chart["views"][-1]["about"] for chart in drawn] == [OVER_CELLS] * 4
