@@ -59,21 +59,29 @@ def test_joules_to_a_target_are_those_of_a_run_that_stops_there(whole: Results, 
     assert first == pytest.approx(Results(tmp_path / "stopped" / "run").rounds["energy_j"].sum(), rel=1e-9)
 
 
-@pytest.mark.parametrize("places", [3, 5])
+@pytest.mark.parametrize("places", [8, 12])
 def test_joules_to_a_target_include_work_under_way(tmp_path: Path, places: int) -> None:
     """An asynchronous run that stops cuts off the devices at work, which have spent as much in a run that goes on.
 
-    The remaining difference, below 3 %, is how a device's joules are divided within a transfer.
+    The remaining difference, below 2 %, is how a device's joules are divided within a transfer.
     """
-    rounds = {"server": {"name": "fedbuff", "buffer": 2, "concurrency": places}}
-    own = within(SCENARIO, {"rounds": rounds, "sessions": {"count": 1}})
+    changes = {
+        "devices": {"count": 12, "power": {"name": "tr38840", "release_s": 0.2}},  # short tails
+        "rounds": {"server": {"name": "fedbuff", "buffer": 3, "concurrency": places}},
+        "sessions": {"count": 1, "rounds": 12},
+    }
+    own = within(SCENARIO, changes)
     on = edgefl.simulate(own, out=tmp_path / "on", device="cpu")
-    end = edgefl.simulate(within(own, {"stop": {"accuracy": TARGET}}), out=tmp_path / "end", device="cpu")
-    found = compare(on, names=["on"], target=TARGET, out=tmp_path / "compared").table
-    counted = on.rounds["energy_j"][: len(end.rounds)].sum()
-    all_j = end.rounds["energy_j"].sum()
-    assert found["joules_to_target_mean"].tolist() == pytest.approx([all_j], rel=0.03)
-    assert counted < 0.9 * all_j  # without work under way and tails, much would be missing
+    best = float(on.rounds["accuracy"][:2].max())  # reached early, when much work is under way
+    end = edgefl.simulate(within(own, {"stop": {"accuracy": best}}), out=tmp_path / "end", device="cpu")
+    found = load_runs(on).rounds.assign(variant="on").iloc[len(end.rounds) - 1]
+    all_j, tails_j = end.rounds["energy_j"].sum(), found["energy_cut_j"]
+    to_target = compare(on, names=["on"], target=best, out=tmp_path / "compared").table[
+        "joules_to_target_mean"
+    ]
+    assert to_target.tolist() == pytest.approx([all_j], rel=0.02)
+    assert found["under_way_j"] > 0.1 * all_j
+    assert on.rounds["energy_j"][: len(end.rounds)].sum() + tails_j < 0.9 * all_j
 
 
 def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(

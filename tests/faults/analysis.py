@@ -278,6 +278,28 @@ FAULTS = (
         ),
     ),
     Fault(
+        "analysis.cut_tails",
+        "joules to a target leave out the part of tails that later transfers cut short",
+        "the joules of a run that ends with the round that reaches the target",
+        "tests/end_to_end/test_stop.py::test_joules_to_a_target_are_those_of_a_run_that_stops_there",
+        "1e-9 of the joules",
+        edited(
+            "edgefl.analysis.measures.metrics:with_spending", '["energy_cut_j", UNDER_WAY]', "[UNDER_WAY]"
+        ),
+    ),
+    Fault(
+        "analysis.work_under_way",
+        "joules to a target leave out work under way",
+        "the joules of an asynchronous run that ends with the model that reaches the target",
+        "tests/end_to_end/test_stop.py::test_joules_to_a_target_include_work_under_way",
+        "3 % of the joules",
+        edited(
+            "edgefl.analysis.measures.metrics:with_spending",
+            '["energy_cut_j", UNDER_WAY]',
+            '["energy_cut_j"]',
+        ),
+    ),
+    Fault(
         "analysis.plateau",
         "a plateau may gain any amount",
         "the next rounds gain at most the margin",
