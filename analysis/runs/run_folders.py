@@ -210,6 +210,10 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         value = run.get(key)
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
             raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
+    for key, kind, parts in _parts_of(run):
+        for part in parts:
+            if not isinstance(part, kind) or isinstance(part, bool):
+                raise _NotUsableError(f"run.json is damaged: its {key} has {str(part)[:80]!r}")
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
     needed = ("seed", "simulated_s") if run["status"] == "completed" else ("seed",)
@@ -235,6 +239,17 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "stopped": run.get("stopped") or "",
         "learner": str((run.get("learner") or {}).get("name") or ""),
     }
+
+
+def _parts_of(run: dict[str, Any]) -> list[tuple[str, Any, list[Any]]]:
+    """Return the parts of a run.json's lists and mappings that are read here, with their type."""
+    bits = (run.get("model") or {}).get("payload_bits")
+    return [
+        ("setting", str, list((run.get("setting") or {}).values())),
+        ("notes", str, run.get("notes") or []),
+        ("variants", str, run.get("variants") or []),
+        ("model", int | float, [] if bits is None else [bits]),
+    ]
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
