@@ -99,7 +99,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Start a new run, with the given seed or a seed drawn from the last run's generator.
+        """Start a new run, with the given seed or a seed drawn from the generator of the last given seed.
 
         Returns:
             The first observation, and `info` with the run's seed and the accuracy before training.
@@ -109,7 +109,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         except gymnasium.error.Error as error:
             raise EdgeflError(f"seed is {quoted(seed)}: pass an integer of 0 or more, or None") from error
         self.close()
-        of_run = int(self.np_random.integers(2**31))
+        of_run = int(self.np_random.integers(2**31)) if seed is None else seed
         scenario = self._scenario.model_copy(update={"seed": of_run})
         self._run = ControlledRun(scenario, self._decider(), device=self._device)
         self._seen, self._end_s, self._accuracy, self._spent_j = 0, 0.0, self._run.accuracy_start, 0.0
