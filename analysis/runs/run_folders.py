@@ -206,17 +206,10 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
             f"its schema version is {run.get('schema_version')}, but this release reads {SCHEMA_VERSION}: "
             "run it again"
         )
-    for key, kind in KINDS.items():
-        value = run.get(key)
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
-            raise _NotUsableError(f"run.json is damaged: its {key} is {str(value)[:80]!r}")
-    for key, kind, parts in _parts_of(run):
-        for part in parts:
-            if not isinstance(part, kind) or isinstance(part, bool):
-                raise _NotUsableError(f"run.json is damaged: its {key} has {str(part)[:80]!r}")
+    _check_kinds(run)
     if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
         raise _NotUsableError(_what_is_missing(run, directory))
-    needed = ("seed", "simulated_s") if run["status"] == "completed" else ("seed",)
+    needed = ("seed", "simulated_s") if run.get("status") == "completed" else ("seed",)
     for key in needed:
         if run.get(key) is None:
             raise _NotUsableError(f"run.json is damaged: it has no {key}")
@@ -241,15 +234,18 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
     }
 
 
-def _parts_of(run: dict[str, Any]) -> list[tuple[str, Any, list[Any]]]:
-    """Return the parts of a run.json's lists and mappings that are read here, with their type."""
-    bits = (run.get("model") or {}).get("payload_bits")
-    return [
-        ("setting", str, list((run.get("setting") or {}).values())),
-        ("notes", str, run.get("notes") or []),
-        ("variants", str, run.get("variants") or []),
-        ("model", int | float, [] if bits is None else [bits]),
-    ]
+def _check_kinds(run: dict[str, Any]) -> None:
+    """Refuse a run.json in which a value, or a part of a list or mapping, has another type than runs write."""
+    model = run.get("model")
+    values: list[tuple[str, Any, Any, str]] = [(key, run.get(key), kind, "is") for key, kind in KINDS.items()]
+    for key in ("setting", "notes", "variants"):
+        within = run.get(key) or []
+        parts = within.values() if isinstance(within, dict) else within if isinstance(within, list) else []
+        values += [(key, part, str, "has") for part in parts]
+    values += [("model", model.get("payload_bits"), int | float, "has")] if isinstance(model, dict) else []
+    for key, value, kind, verb in values:
+        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+            raise _NotUsableError(f"run.json is damaged: its {key} {verb} {str(value)[:80]!r}")
 
 
 def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
