@@ -1,6 +1,7 @@
 """Read the tables of many runs into one frame each; CSV files with equal headers are parsed together."""
 
 import io
+import math
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
@@ -105,15 +106,18 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
     keys = SESSION
     partial = info.loc[info["status"] != "completed", ["variant", "seed"]].itertuples(index=False, name=None)
     some = set(partial)
-    until_s = tables["rounds"].groupby(keys[:2])["end_s"].max().rename("until_s")
+    until_s = tables["rounds"].groupby(keys[:2])["end_s"].max().to_dict()
     ends = tables["events"].loc[tables["events"]["event"] == "session_end", [*keys, "time_s"]]
-    ends = ends.merge(until_s, left_on=keys[:2], right_index=True)
-    ended = set(ends.loc[ends["time_s"] <= ends["until_s"], keys].itertuples(index=False, name=None))
+    ended = {
+        row[:4]
+        for row in ends.itertuples(index=False, name=None)
+        if row[4] <= until_s.get(row[:2], -math.inf)
+    }
 
     def kept(frame: pd.DataFrame) -> pd.DataFrame:
         rows = frame[keys].itertuples(index=False, name=None)
         mask = [row[:2] not in some or row in ended for row in rows]
-        return frame[mask].reset_index(drop=True)
+        return frame.loc[mask].reset_index(drop=True)  # `frame[[]]` has no columns
 
     return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
 

@@ -29,7 +29,7 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 # types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
-    **dict.fromkeys(("setting", "model", "process", "federations", "learner", "identity"), dict),
+    **dict.fromkeys(("setting", "model", "process", "federations", "learner", "identity", "versions"), dict),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }

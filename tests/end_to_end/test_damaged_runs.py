@@ -82,6 +82,7 @@ def without_rows(name: str) -> Callable[[Path], None]:
         (info(seed=None), r"run\.json is damaged: it has no seed"),
         (info(simulated_s=None), r"run\.json is damaged: it has no simulated_s"),
         (info(setting={"lr": {"a": 1}}), r"run\.json is damaged: its setting has \"\{'a': 1\}\""),
+        (info(versions="1"), r"run\.json is damaged: its versions is '1'"),
         (info(notes=[5]), r"run\.json is damaged: its notes has '5'"),
         (info(model={"payload_bits": "x"}), r"run\.json is damaged: its model has 'x'"),
         (info(setting=["a"]), r"run\.json is damaged: its setting is"),
