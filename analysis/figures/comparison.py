@@ -20,7 +20,15 @@ from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import bounded
 from edgefl.analysis.measures.results import RECURRING, Comparison
 from edgefl.analysis.measures.service import Services
-from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, ranges, unit_for
+from edgefl.analysis.page.formatting import (
+    ENERGY_UNITS,
+    TIME_UNITS,
+    Units,
+    amount,
+    lower_bound,
+    ranges,
+    unit_for,
+)
 
 SIZE_INCH, DPI = (8.0, 5.6), 200  # 1600 x 1120 pixels, legible on a slide and a phone
 MOST_BARS = 40
@@ -209,7 +217,7 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
             ax.errorbar(x, bar.mean, spread, color=INK, linewidth=0.9, zorder=5)
         if len(bars) <= MOST_BARS_WITH_VALUES:
             known = "< 0.0001" if 0 < bar.mean < 1e-4 else amount(bar.mean)
-            text = f"{'>' if open_ended else ''}{known}"
+            text = f">{lower_bound(bar.mean)}" if open_ended else known
             top = (x, bar.mean + spread)
             note(ax, text, top, (0, 2), ha="center")
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))

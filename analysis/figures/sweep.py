@@ -1,5 +1,7 @@
 """Draw metrics against one key, or a map of two keys, at column width."""
 
+import textwrap
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
@@ -23,6 +25,7 @@ UNITS: dict[str, Units] = {
 LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to smallest value
 MOST_ABOVE = 2.5  # whiskers stretch the axis up to this multiple of the largest mean
 DODGE = 0.012  # share of an axis between series
+WIDEST_LABEL = 24  # characters in a line of the label beside a panel
 MOST_MAPS = 4  # number of maps stacked in a column
 
 
@@ -77,7 +80,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
         tops = sweep.table[f"{cost}_mean"] + _whiskers(sweep.table, cost, sweep.layout)[1]
         # with two seeds a whisker may be many times the mean; cutting it off keeps the curves from being flat
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
-        ax.set_ylabel(label_of(cost, sweep.target, unit))
+        ax.set_ylabel(textwrap.fill(label_of(cost, sweep.target, unit), WIDEST_LABEL))
     values = sorted(sweep.table[key].unique() / size)
     if values[0] > 0 and values[-1] / values[0] >= LOGARITHMIC:
         axes[-1].set_xscale("log")
@@ -93,9 +96,14 @@ def sweep_figure(sweep: Sweep) -> Figure:
 
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
     """Return whiskers' lengths below and above the means, [2, rows]; 0 if unknown; a cost's whisker ends above 0."""
-    if layout.interval and cost != "accuracy_first":
-        means = zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True)
-        ends = np.array([shown_ends(*one) for one in means], float) - rows[[f"{cost}_mean"]].to_numpy(float)
+    if layout.interval:
+        means, positive = (
+            zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True),
+            cost != "accuracy_first",
+        )
+        ends = np.array([shown_ends(*one, positive=positive) for one in means], float) - rows[
+            [f"{cost}_mean"]
+        ].to_numpy(float)
         return np.nan_to_num(np.abs(ends).T, posinf=1e300)
     return np.array([rows[f"{cost}_{layout.spread}"].fillna(0)] * 2, float)
 
@@ -142,6 +150,6 @@ def heat_figure(sweep: Sweep) -> Figure:
             side.set_visible(False)
     axes[-1].set_xlabel(x_label)
     bar = figure.colorbar(image, ax=axes, shrink=0.9, pad=0.02)
-    bar.set_label(label_of(cost, sweep.target, unit), fontsize=SMALL)
+    bar.set_label(textwrap.fill(label_of(cost, sweep.target, unit), WIDEST_LABEL), fontsize=SMALL)
     bar.ax.tick_params(labelsize=SMALL)
     return figure

@@ -173,11 +173,12 @@ class Sweep(Found):
     Attributes:
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
-            energy_j, simulated_s, with _low and _high, the ends of the 95 % interval on a logarithmic scale, so that
-            no cost is below zero; not_reached and targets, the numbers of missed and of all targets. A missed target
-            counts with the costs of the whole session, a lower bound. With one key there are also NAME_ratio,
-            _ratio_low, _ratio_high and _pairs, for time and energy to the target or of a round: the cost divided by
-            the cost at the series' first value, paired by seed.
+            energy_j, simulated_s, with _low and _high, the ends of the 95 % interval (of costs on a logarithmic
+            scale, so that no cost is below zero), or of the range of two seeds; not_reached and targets, the numbers
+            of missed and of all targets. A missed target counts with the costs of the whole session, a lower bound.
+            With one key there are also NAME_ratio, _ratio_low, _ratio_high (of the interval, also with two seeds) and
+            _pairs, for time and energy to the target or of a round: the cost divided by the cost at the series' first
+            value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
         costs: the columns shown in the table and the first figure (a map shows only the first column): time and
             energy, to the target or per round, or the chosen metric.

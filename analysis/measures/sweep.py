@@ -10,7 +10,7 @@ from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.measures.targets import Target
-from edgefl.analysis.measures.uncertainty import ends
+from edgefl.analysis.measures.uncertainty import shown_ends
 from edgefl.analysis.measures.verdicts import ratio_columns
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Settings, named
@@ -90,8 +90,9 @@ def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
     for column, counted in (("not_reached", "missed"), ("targets", "targets")):
         table[column] = [int(counts.loc[[place], counted].iloc[0]) for place in places]
     for name in wanted:
-        both = zip(table[f"{name}_mean"], table[f"{name}_ci"], strict=True)
-        table[f"{name}_low"], table[f"{name}_high"] = zip(*(ends(*pair) for pair in both), strict=True)
+        each = zip(table[f"{name}_mean"], table[f"{name}_ci"], table["seeds"], strict=True)
+        shown = [shown_ends(*one, positive=name != "accuracy_first") for one in each]
+        table[f"{name}_low"], table[f"{name}_high"] = zip(*shown, strict=True)
     order = list(dict.fromkeys(names.values()))
     ranks = [(order.index(row["series"]), *(row[key] for key in keys)) for row in table.to_dict("records")]
     return table.iloc[sorted(range(len(table)), key=ranks.__getitem__)].reset_index(drop=True)

@@ -118,9 +118,16 @@ def paired_ratio(values: Sequence[float], reference: Sequence[float]) -> Ratio:
     return Ratio(len(both), *(math.exp(end) for end in (middle, middle - half, middle + half)))
 
 
-def shown_ends(mean: float, half: float, seeds: int) -> tuple[float, float]:
-    """Return the interval to show for a positive mean, see `ends`; with two seeds, the two seeds' values."""
-    return (mean - half / OF_TWO, mean + half / OF_TWO) if seeds == 2 else ends(mean, half)
+def shown_ends(mean: float, half: float, seeds: int, *, positive: bool = True) -> tuple[float, float]:
+    """Return the interval to show for a mean, with two seeds the two seeds' values.
+
+    The interval of a positive mean is that of `ends`, and of other means, such as accuracies, mean - half to mean +
+    half.
+    """
+    if positive and seeds != 2:
+        return ends(mean, half)
+    half = half / OF_TWO if seeds == 2 else half
+    return mean - half, mean + half
 
 
 def ends(mean: float, half: float) -> tuple[float, float]:

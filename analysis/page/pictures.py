@@ -10,28 +10,32 @@ BEGINNINGS = {
     ".gif": (b"GIF8",),
     ".webp": (b"RIFF",),
 }
-HEAD = 512  # number of bytes in which a picture's beginning stands
+DRAWN = (".png", ".pdf", ".svg")  # always drawn by Matplotlib
 
 
 def picture_to_write(out: str | Path, option: str) -> Path:
-    """Return the path of a picture to write; refuse an existing file that holds no picture of the name's kind.
+    """Return the path of a picture to write; refuse an existing file that edgefl has not drawn.
+
+    Pictures that Matplotlib draws name it; of films, only the kind is checked.
 
     Args:
         out: file whose ending is a key of `BEGINNINGS`.
         option: option of the command line that names the file, for the message.
 
     Raises:
-        ValueError: the file exists and is not empty, and its content is of another kind; or it cannot be read.
+        ValueError: the file exists and is not empty, and is of another kind or by another program; or it cannot be
+            read.
     """
     picture = Path(out)
     try:
-        head = b""
-        if picture.is_file():
-            with picture.open("rb") as file:
-                head = file.read(HEAD).lstrip()
+        content = picture.read_bytes() if picture.is_file() else b""
     except OSError as error:
         raise ValueError(f"cannot read {picture} ({error.strerror}): choose another {option}") from error
-    if head and not head.startswith(BEGINNINGS[picture.suffix]):
-        kind = picture.suffix[1:].upper()
+    kind = picture.suffix[1:].upper()
+    if content and not content.lstrip().startswith(BEGINNINGS[picture.suffix]):
         raise ValueError(f"{picture} exists and is no {kind}: choose another {option}, or delete the file")
+    if content and picture.suffix in DRAWN and b"matplotlib" not in content.lower():
+        raise ValueError(
+            f"{picture} exists and is not a picture of edgefl: choose another {option}, or delete the file"
+        )
     return picture

@@ -166,7 +166,10 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
         if 1 <= len(swept) <= 2:
             return swept
         which = f"{', '.join(swept)}: choose one or two with --key"
-        none = "no numeric key, but an axis needs one: use edgefl compare for runs without an axis"
+        none = (
+            "no numeric key, but an axis needs one: compare settings with edgefl settings; for costs, make them"
+            " variants of a study, and use edgefl compare"
+        )
         raise ValueError(f"the runs differ in {which if swept else none}")
     chosen = []
     for name in wanted:
@@ -219,8 +222,8 @@ def headline(sweep: Sweep) -> pd.DataFrame:
 def _mean(row: pd.Series, cost: str, size: float, layout: Layout) -> str:
     """Write a mean with its interval: logarithmic for costs, which are above zero, linear for accuracies."""
     mean, half = row[f"{cost}_mean"] / size, row[f"{cost}_ci"] / size
-    if layout.interval and cost in POSITIVE:
-        return with_interval(mean, *shown_ends(mean, half, row["seeds"]))
+    if layout.interval:
+        return with_interval(mean, *shown_ends(mean, half, row["seeds"], positive=cost in POSITIVE))
     return with_spread(mean, row[f"{cost}_{layout.spread}"] / size)
 
 
@@ -239,7 +242,8 @@ def _caption(sweep: Sweep) -> str:
     """Return the caption of the sweep's table."""
     counts, spread = sweep.table["seeds"], "± standard deviation"
     if sweep.layout.interval:
-        spread = f"and {'95 % interval (t on logarithms)' if max(counts) >= LEAST else 'range'}"
+        by = "t on logarithms" if POSITIVE.issuperset(sweep.costs) else "t"
+        spread = f"and {f'95 % interval ({by})' if max(counts) >= LEAST else 'range'}"
     several = f"{counts_of(counts, 'seed')}, mean {spread}"
     seeds = several if len(sweep.seeds) > 1 else named_seeds(sweep.seeds)
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"

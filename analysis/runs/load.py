@@ -205,7 +205,14 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])
         one = f"give the folder of one, such as {first}, or compare all with `edgefl settings` or `edgefl sweep`"
-        how = one if info["variant"].nunique() > 1 else f"draw their costs with `edgefl sweep {root}`"
+        how = (
+            one
+            if info["variant"].nunique() > 1
+            else (
+                f"compare them with `edgefl settings {root}` or, if they differ in a number, draw their costs with"
+                f" `edgefl sweep {root}`"
+            )
+        )
         if first == root:  # runs of several studies
             how = f"give the folder of one run or study, such as {info['path'].iloc[0]}"
         raise ValueError(f"{root} holds {len(settings)} settings of a grid: {how}")

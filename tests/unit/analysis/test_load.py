@@ -283,5 +283,7 @@ def test_a_sweep_without_variants_is_sent_to_sweep(write_run: Write) -> None:
     """The error suggests `sweep`, as the folder of a setting has a single variant, with nothing to compare it to."""
     for setting in ("s", "t"):
         root = write_run(f"{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting}).parents[1]
-    with pytest.raises(ValueError, match=r"settings of a grid: draw their costs with `edgefl sweep [^`]*`$"):
+    with pytest.raises(
+        ValueError, match=r"with `edgefl settings [^`]*` or, .* costs with `edgefl sweep [^`]*`$"
+    ):
         load_runs(root)

@@ -133,9 +133,9 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     assert rows["latency_s_mean"].tolist() == [51.5, 11.5, 6.5]
     half = 12.7062 * 0.5
     assert rows["latency_s_ci"].tolist() == pytest.approx([half] * 3, rel=1e-4)
-    assert rows["latency_s_low"].tolist() == pytest.approx(
-        [mean * np.exp(-half / mean) for mean in (51.5, 11.5, 6.5)], rel=1e-4
-    )
+    # two seeds have only a range
+    assert rows["latency_s_low"].tolist() == pytest.approx([51.0, 11.0, 6.0])
+    assert rows["latency_s_high"].tolist() == pytest.approx([52.0, 12.0, 7.0])
     # relative to the first value's latency, the seeds have 6/51 and 7/52; energy is equal at all values
     logarithms = np.log([6 / 51, 7 / 52])
     wide = 12.7062 * logarithms.std(ddof=1) / np.sqrt(2)
@@ -147,6 +147,24 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     assert told[0].startswith(
         "ours: bandwidth 200 MHz needs 0.13 times the time of 20 MHz for a round (2 seeds"
     )
+
+
+def test_the_accuracies_of_two_seeds_have_a_range(write_run: Write) -> None:
+    """Two seeds at 80 and 90 % have a mean of 85 % and this range, in the text, the table and the figure."""
+    for hz in (20.0, 100.0):
+        for seed, accuracy in ((1, 0.8), (2, 0.9)):
+            rounds, setting = [{"session": 1, "round": 1, "accuracy": accuracy}], {"bandwidth": f"{hz:g} Hz"}
+            path = write_run(
+                f"{hz}/a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed, setting=setting
+            )
+            (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": {"bandwidth_hz": hz}}))
+    found = sweep(path.parents[2], metric="accuracy")
+    assert headline(found).iloc[0, 0] == "85.0 (80.0–90.0)"
+    assert _caption(found).endswith("(2 seeds, mean and range)")
+    row = found.table.iloc[0]
+    assert (row["accuracy_first_low"], row["accuracy_first_high"]) == pytest.approx((0.8, 0.9))
+    (bars,) = sweep_figure(found).axes[0].containers
+    assert bars.lines[2][0].get_segments()[0][:, 1] == pytest.approx([80.0, 90.0])
 
 
 def test_no_mean_and_no_whisker_is_cut_off(write_run: Write) -> None:
@@ -246,7 +264,7 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     with pytest.raises(ValueError, match=r"choose one or two with --key$"):
         sweep(root)
-    with pytest.raises(ValueError, match=r"in no numeric key, .*: use edgefl compare for runs"):
+    with pytest.raises(ValueError, match=r"in no numeric key, .*: compare settings with edgefl settings"):
         sweep(next(root.rglob("run.json")).parent)
     found = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.5)
     assert [figure.name for figure in found.figures] == ["sweep_map.png", "sweep_pareto.png"]
@@ -267,7 +285,7 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
-    assert ax.get_ylabel() == shown
+    assert ax.get_ylabel().replace("\n", " ") == shown
     values = [text.partition(" ")[0] for text in headline(line)[shown]]
     # with lr 0.01 a run needs two rounds of 10 s and 5 J, and with lr 0.1 one round
     expected = {
