@@ -53,6 +53,14 @@ def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Pat
     assert not [note for note in notes(shifted) if "no device" in note]
 
 
+def test_the_origin_of_a_trace_in_kilometres_is_exact_to_a_metre(tmp_path: Path) -> None:
+    """Two devices stand at 508 and 512 m, so an origin in whole kilometres would leave them 690 m away."""
+    text = "t,id,x,y\n0,a,0.508,0.508\n400,a,0.508,0.508\n0,b,0.512,0.512\n400,b,0.512,0.512\n"
+    with refused_at("devices.mobility", "origin_m: [0.510, 0.510]"):
+        notes(traced(tmp_path, text, scale=1000), duration_s=400)
+    assert not outside(notes(traced(tmp_path, text, scale=1000, origin_m=[0.510, 0.510]), duration_s=400))
+
+
 def outside(found: list[str]) -> list[str]:
     return [note for note in found if "no device" in note and "the trace ends" not in note]
 
