@@ -91,7 +91,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     served = sorted(rounds["cell"].unique().tolist())
     mine = rounds[rounds["cell"] == cell].sort_values("start_s")
     if mine.empty:
-        raise ValueError(f"no rounds of cell {cell}; cells with a federation: {', '.join(map(str, served))}")
+        raise ValueError(f"no rounds of cell {cell}; cells with rounds: {', '.join(map(str, served))}")
     curve, name = mine.assign(value=100 * mine["accuracy"]), f"Test accuracy of cell {cell}'s model (%)"
     if mine["accuracy"].isna().all():
         curve, name = mine.assign(value=mine["energy_j"].cumsum()), f"Joules spent in cell {cell}'s rounds"

@@ -60,7 +60,7 @@ def report_day(
     rounds = both.rounds[both.rounds["cell"] == cell]
     if rounds.empty:
         known = ", ".join(str(number) for number in sorted(given.rounds["cell"].unique()))
-        raise ValueError(f"no rounds in cell {cell}; cells with a federation: {known}")
+        raise ValueError(f"no rounds in cell {cell}; cells with rounds: {known}")
     if not rounds["accuracy"].notna().any():
         raise ValueError("no run has an accuracy: a day is drawn only for runs with training")
     variants = [name for name in both.variants if name in set(rounds["variant"])]

@@ -65,6 +65,8 @@ def about_of(path: Path) -> dict[str, Any]:
     except OSError as error:
         why = error.strerror or type(error).__name__
         hint = "" if path.exists() else near_path(path)
+        if (path / STUDY).is_file():
+            hint = ", or continue a study with the same `edgefl study` command"
         raise EdgeflError(
             f"{path}: is not a run directory ({FILE}: {why}); give a directory made by `edgefl run`{hint}"
         ) from error

@@ -114,7 +114,7 @@ def test_what_an_opening_is_worth(write_run: Write) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--cell", "3"], "no rounds in cell 3; cells with a federation: 0"),
+        (["--cell", "3"], "no rounds in cell 3; cells with rounds: 0"),
         (["--reference", "god"], "did you mean 'good'"),
     ],
 )

@@ -130,7 +130,7 @@ def test_an_hour_outside_the_run_is_refused_as_the_clock_shows_it(
 
 def test_what_cannot_be_drawn_is_said(write_run: Write, tmp_path: Path) -> None:
     path = run(write_run)
-    with pytest.raises(ValueError, match="no rounds of cell 7; cells with a federation: 0"):
+    with pytest.raises(ValueError, match="no rounds of cell 7; cells with rounds: 0"):
         draw_moving(path, tmp_path / "town.png", cell=7)
     with pytest.raises(ValueError, match=r"^12:00 is not in the run, which lasts from 6:00 to 10:00$"):
         draw_moving(path, tmp_path / "town.png", at_hour=12)

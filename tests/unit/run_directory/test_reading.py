@@ -168,3 +168,9 @@ def test_a_damaged_description_is_given_up_on_demand(tmp_path: Path) -> None:
         give_up(tmp_path)
     give_up(tmp_path, damaged=True)
     assert resumable(tmp_path) == {"status": "interrupted"}
+
+
+def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text("name: s\n")
+    with refused_at("", "is not a run directory", "continue a study with the same `edgefl study` command"):
+        about_of(tmp_path)
