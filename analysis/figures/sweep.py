@@ -97,14 +97,10 @@ def sweep_figure(sweep: Sweep) -> Figure:
 def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
     """Return whiskers' lengths below and above the means, [2, rows]; 0 if unknown; a cost's whisker ends above 0."""
     if layout.interval:
-        means, positive = (
-            zip(rows[f"{cost}_mean"], rows[f"{cost}_ci"], rows["seeds"], strict=True),
-            cost != "accuracy_first",
-        )
-        ends = np.array([shown_ends(*one, positive=positive) for one in means], float) - rows[
-            [f"{cost}_mean"]
-        ].to_numpy(float)
-        return np.nan_to_num(np.abs(ends).T, posinf=1e300)
+        means, positive = rows[f"{cost}_mean"].to_numpy(float), cost != "accuracy_first"
+        each = zip(means, rows[f"{cost}_ci"], rows["seeds"], strict=True)
+        ends = np.array([shown_ends(*one, positive=positive) for one in each], float)
+        return np.nan_to_num(np.abs(ends - means[:, None]).T, posinf=1e300)
     return np.array([rows[f"{cost}_{layout.spread}"].fillna(0)] * 2, float)
 
 

@@ -58,7 +58,7 @@ def start(model: Trace, devices: int) -> Movement:
 def test_the_units_next_to_those_in_use_are_suggested(
     scale: float, time_scale: float, walked: float, remedy: str, write: Write
 ) -> None:
-    """A device that needs 60 units of time for so many units of length is too slow or too fast in the units set."""
+    """In 60 units of time, a device moves by `walked` units of length, which is too slow or too fast to be true."""
     path = write(f"t,id,x,y\n0,a,0,0\n60,a,{walked:g},0\n0,b,99000,0\n60,b,99000,0\n")
     model = Trace(path=str(path), scale=scale, time_scale=time_scale, geo=False)
     start(model, 2)
