@@ -15,10 +15,10 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.targets import BEST, Target, target_of
+from edgefl.analysis.runs.reading import RUN as RUN
+from edgefl.analysis.runs.reading import SESSION as SESSION
 from edgefl.analysis.runs.under_way import UNDER_WAY
 
-RUN = ["variant", "seed"]
-SESSION = [*RUN, "cell", "session"]
 # accuracy on training samples that no device holds, with learning.evaluation.validation
 VALIDATION = "accuracy_validation"
 SPELL = ["seed", "cell", "session"]  # identifies a session in all variants of a study

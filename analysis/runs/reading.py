@@ -76,7 +76,8 @@ NEVER_EMPTY = {
 }
 
 ACCURACY = "accuracy"
-SESSION = ["variant", "seed", "cell", "session"]  # columns that identify a session
+RUN = ["variant", "seed"]  # columns that identify a run
+SESSION = [*RUN, "cell", "session"]  # columns that identify a session
 
 
 def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.runs.reading import SESSION, read_all
+from edgefl.analysis.runs.reading import RUN, SESSION, read_all
 
 UNDER_WAY = "under_way_j"  # column of `Runs.rounds`
-RUN = ["variant", "seed"]
 
 
 def asynchronous(info: pd.DataFrame, rounds: pd.DataFrame) -> list[bool]:
