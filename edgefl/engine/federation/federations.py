@@ -30,6 +30,7 @@ class Federations:
 
     Args:
         ends_s: time after which no device is ever in the world, since all traces have ended; inf if unknown.
+        reach: what gives more devices a link, as `edgefl.engine.air.coverage.remedies` says it.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -38,8 +39,10 @@ class Federations:
         on_rest: called whenever a federation stops working.
     """
 
-    def __init__(self, env: simpy.Environment, patience_s: float, ends_s: float = math.inf) -> None:
-        self.env = env
+    def __init__(
+        self, env: simpy.Environment, patience_s: float, ends_s: float = math.inf, reach: str = ""
+    ) -> None:
+        self.env, self._reach = env, reach
         self.patience_s, self._ends_s = patience_s, ends_s
         self.done: set[int | str] = set()
         self.stopped: list[Stop] = []
@@ -67,13 +70,14 @@ class Federations:
         """Record that a federation, without a device since since_s, is given up."""
         self.stopped.append(Stop(label, session, since_s))
 
-    def deserted(self, label: int | str, since_s: float, linked: str, power: Power) -> EdgeflError:
+    def deserted(self, label: int | str, since_s: float, out: int, power: Power) -> EdgeflError:
         """Return the error for a federation without a device since since_s, when no other federation can go on.
 
         Args:
-            linked: phrase about devices without a link.
+            out: number of devices that are there now, but without a link.
             power: switches and batteries of all devices.
         """
+        linked = " with a link" * bool(out)
         devices, empty = len(power.empty), int(power.empty.sum())
         off = devices - int(power.running.sum()) - empty
         counts = {"switched off": off, "with an empty battery": empty}
@@ -96,6 +100,12 @@ class Federations:
                 ("devices", "battery_j"),
             )
         charge = "devices.battery_j, devices.recharge_w, " * bool(empty)
+        if out:
+            there = f"{out} device{'s are' if out > 1 else ' is'} there, out of coverage"
+            return EdgeflError(
+                f"{where}, and no federation can go on; {there}: {self._reach} reach more devices",
+                ("rounds", "max_wait_s"),
+            )
         return EdgeflError(
             f"{where}, and no federation can go on; raise {charge}devices.count, cell.radius_m or"
             " rounds.max_wait_s, set a duration_s, or use layout.federations to give servers only to cells that"
