@@ -325,7 +325,7 @@ class _Recorded:
         way_m = np.nan_to_num(to_m - from_m)  # a device stays at its last place before an absence
         square = (way_m**2).sum(axis=0)
         share = np.divide(-(from_m * way_m).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
-        with np.errstate(invalid="ignore", divide="ignore"):  # between devices, where all places are NaN
+        with np.errstate(all="ignore"):  # NaN between devices, and 5e-324 s for a device with one sample
             earliest, latest = ((at_s - start_s) / (end_s - start_s) for at_s in (0.0, until_s))
         apart_m = np.hypot(*(from_m + np.clip(share, earliest.clip(0, 1), latest.clip(0, 1)) * way_m))
         return float(np.fmin.reduce(apart_m, initial=np.inf))

@@ -40,6 +40,12 @@ def start(model: Trace, devices: int) -> Movement:
     return model.start(np.zeros((devices, 2)), cell_radius_m=250.0, min_distance_m=10.0, streams=Streams(0))
 
 
+def test_the_distance_of_a_device_with_one_sample_needs_no_warning(write: Write) -> None:
+    """The device is there for 5e-324 s, the smallest number, by which nothing can be divided without overflow."""
+    movement = start(Trace(path=write("t,id,x,y\n0,a,300,400\n")), 1)
+    assert movement.closest_m(20.0) == 500.0
+
+
 @pytest.mark.parametrize(
     ("scale", "time_scale", "walked", "remedy"),
     [
