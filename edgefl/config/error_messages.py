@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from edgefl.config.component import Component
 from edgefl.config.gone_keys import ABROAD, GONE, MOVED, NEW_NAMES
-from edgefl.config.plain_values import plain_value
+from edgefl.config.plain_values import nested, plain_value
 from edgefl.config.registry import KINDS, did_you_mean, names, nearest
 from edgefl.config.union_errors import of_one_type
 from edgefl.config.units import unit_slip
@@ -212,6 +212,8 @@ def _unknown(
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
     if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} map a key to null
         return f"unknown key; {colon_missing(key)}"
+    if "." in key and key.partition(".")[0] in known:
+        return f"unknown key; write the sections one inside the other: {nested(key, error['input'])}"
     if unnamed and not nearest(key, known):
         kind, default = unnamed
         meant = nearest(key, names(kind))
