@@ -177,9 +177,9 @@ def in_range(world: World) -> Iterator[str]:
 
 
 def beyond_edge(world: World) -> Iterator[str]:
-    """Yield a note on devices whose places in files or areas are beyond the edge of a world with several cells.
+    """Yield a note on devices that files or areas place beyond the edge of a world with several cells.
 
-    With a single cell, leaving it is what such paths are for. Paths are checked at several times.
+    Positions are checked at several times. With a single cell, devices are meant to come and go.
     """
     layout, edge_m, end_s = world.layout, world.extent.edge_m, world.sections.latest_end_s
     moved = any(mobility.recorded or mobility.goes_anywhere for _, mobility in world.devices.mobilities())
