@@ -264,7 +264,25 @@ def test_the_error_of_a_cell_with_empty_batteries_names_keys_that_help(
     simulate({**scenario, "devices": scenario["devices"] | change}, tmp_path / "mended")
     off = {"count": 1, "churn": {"name": "poisson", "on_s": 1e-3, "off_s": 1e9}}
     scenario["devices"] = {"classes": {"empty": {"count": 1, "battery_j": 0.01}, "off": off}}
-    with refused_at("rounds.max_wait_s", "1 switched off and 1 with an empty", "battery_j", "devices.count"):
+    own = "raise devices.classes.empty.battery_j, recharge_w beside it, devices.count"
+    with refused_at("rounds.max_wait_s", "1 switched off and 1 with an empty", own):
+        simulate(scenario, tmp_path / "both")
+
+
+def test_the_error_of_empty_batteries_names_the_key_of_their_class(tmp_path: Path) -> None:
+    """A class may set a battery, or take over the battery of `devices`."""
+    scenario = {**SMALL, "rounds": {"max_wait_s": 5}}
+    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
+    scenario["devices"] = {"classes": {"small": {"count": 2, "battery_j": 0.01}}}
+    with refused_at(
+        "devices.classes.small.battery_j", "raise devices.classes.small.battery_j, or recharge_w beside"
+    ):
+        simulate(scenario, tmp_path / "own")
+    scenario["devices"] = {
+        "battery_j": 0.01,
+        "classes": {"small": {"count": 1, "battery_j": 0.02}, "rest": {"count": 1}},
+    }
+    with refused_at("", "raise devices.battery_j and devices.classes.small.battery_j, or recharge_w beside"):
         simulate(scenario, tmp_path / "both")
 
 
