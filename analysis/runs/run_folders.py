@@ -257,10 +257,12 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
-        again = (
-            "repeat it with `edgefl study ... --retry`" if run.get("study") else f"continue it with {resume}"
+        if run.get("study"):
+            return f"it failed ({shown}): once the cause is gone, repeat it with `edgefl study ... --retry`"
+        return (
+            f"it failed ({shown}): run a changed scenario in a new directory, or, if the cause was outside it,"
+            f" continue the run with {resume}"
         )
-        return f"it failed ({shown}): once the cause is gone, {again}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":

@@ -38,8 +38,10 @@ def new(
     from unicodedata import normalize
 
     from edgefl.commands import scaffold
+    from edgefl.commands.shared import refuse_run_directory
     from edgefl.errors import EdgeflError
 
+    refuse_run_directory(folder)
     ask = sys.stdin.isatty() and sys.stdout.isatty()
     plain = normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()  # ü becomes u
     default = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("._-") or "first"

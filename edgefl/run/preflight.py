@@ -44,7 +44,12 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
             _check_task(one.sections, reports=reports)
     Numbers(world.devices, world.sections).check(world.count)
     doubts = world.measured.doubts() if world.measured else ()
-    there = (whereabouts.in_range, whereabouts.never_served, whereabouts.beyond_traces)
+    there = (
+        whereabouts.in_range,
+        whereabouts.beyond_edge,
+        whereabouts.never_served,
+        whereabouts.beyond_traces,
+    )
     return [*_of_masts(world), *doubts, *(note for check in there for note in check(world))]
 
 

@@ -176,6 +176,34 @@ def in_range(world: World) -> Iterator[str]:
         )
 
 
+def beyond_edge(world: World) -> Iterator[str]:
+    """Yield a note on devices that files or areas place beyond the edge of a world with several cells.
+
+    Positions are checked at several times. With a single cell, devices are meant to come and go.
+    """
+    layout, edge_m, end_s = world.layout, world.extent.edge_m, world.sections.latest_end_s
+    moved = any(mobility.recorded or mobility.goes_anywhere for _, mobility in world.devices.mobilities())
+    if not (layout.several and moved):
+        return
+    looks = int(np.clip(MOST_PLACES // world.count, 2, LOOKS)) if world.movement.moves else 1
+    here, outside = np.zeros((2, world.count), dtype=int)
+    for time_s in np.linspace(0.0, end_s if end_s < math.inf else UNKNOWN_END_S, looks).tolist():
+        positions_m = world.movement.positions_m(time_s)
+        present = ~np.isnan(positions_m[:, 0])
+        here += present
+        outside += present & ~within(positions_m, edge_m)
+    if outside.any():
+        key = "radius_m" if layout.sites is not None else "rings"
+        factor = edge_m / world.extent.radius_m
+        edge = f"{edge_m:,.0f} m{f' (area_factor {factor:.3g} x layout.{key})' * (factor > 1.001)}"
+        yield (
+            f"layout.{key}: {np.count_nonzero(outside):,} of {world.count:,} devices are farther than {edge}"
+            f" from [0, 0] {'on part of their path' if world.movement.moves else 'at their place'}"
+            f" ({100 * outside.sum() / here.sum():.1f} % of all devices' time), and absent there; raise"
+            f" layout.{key}, or move the places, to keep them"
+        )
+
+
 def _looks(world: World, gains: SpatialGains, end_s: float, looks: int) -> tuple[np.ndarray, np.ndarray]:
     """Count at how many times each device is in the world, and in range of a site; both [devices]."""
     here = np.zeros(world.count, dtype=int)

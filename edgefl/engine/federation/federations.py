@@ -9,6 +9,8 @@ import simpy
 from edgefl.engine.devices.power import Power
 from edgefl.errors import EdgeflError
 
+MOST_KEYS = 3  # maximum number of keys of batteries in an error
+
 
 class Stop(NamedTuple):
     """A federation that was given up during a session because its cell has had no device since `since_s`.
@@ -93,19 +95,21 @@ class Federations:
                 f" rounds), set a duration_s of at most {self._ends_s:.6g}, or use a longer trace",
                 ("devices", "mobility"),
             )
+        keys = power.empty_by
+        batteries = " and ".join(".".join(key) for key in keys[:MOST_KEYS])
         if empty == devices:
             return EdgeflError(
-                f"{where}, and no federation can go on; raise devices.battery_j or devices.recharge_w, or set a"
+                f"{where}, and no federation can go on; raise {batteries}, or recharge_w beside it, or set a"
                 " duration_s",
-                ("devices", "battery_j"),
+                keys[0],
             )
-        charge = "devices.battery_j, devices.recharge_w, " * bool(empty)
         if out:
             there = f"{out} device{'s are' if out > 1 else ' is'} there, out of coverage"
             return EdgeflError(
                 f"{where}, and no federation can go on; {there}: {self._reach} reach more devices",
                 ("rounds", "max_wait_s"),
             )
+        charge = f"{batteries}, recharge_w beside it, " * bool(empty)
         return EdgeflError(
             f"{where}, and no federation can go on; raise {charge}devices.count, cell.radius_m or"
             " rounds.max_wait_s, set a duration_s, or use layout.federations to give servers only to cells that"

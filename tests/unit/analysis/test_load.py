@@ -96,6 +96,15 @@ def test_a_run_with_own_code_is_continued_with_consent(write_run: Write) -> None
         load_runs(path)
 
 
+def test_a_failed_run_may_need_another_scenario(write_run: Write) -> None:
+    """If the scenario made a run fail, the run would fail again however often it is resumed."""
+    path = write_run("mine", ROUNDS, SESSIONS, status="failed", error="no device")
+    with pytest.raises(
+        ValueError, match=rf"changed scenario in a new directory, or, .* with `edgefl resume {path}`"
+    ):
+        load_runs(path)
+
+
 def test_a_reason_that_several_runs_share_is_said_once(write_run: Write) -> None:
     root = write_run("a/1", ROUNDS, SESSIONS).parents[1]
     for seed in (2, 3, 4):
