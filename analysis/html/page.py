@@ -143,7 +143,7 @@ def _tables(runs: Runs) -> str:
 
 
 def _about(runs: Runs) -> str:
-    seeds = sorted(runs.info["seed"].unique())
+    seeds = sorted(runs.info["own_seed"].unique())
     named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     wall_s = runs.info["wall_s"].sum()
     simulated_s = runs.info["simulated_s"].sum()

@@ -45,6 +45,11 @@ class SideBySide(NamedTuple):
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
 
 
+def own_seeds(info: pd.DataFrame, seeds: Iterable[int]) -> tuple[int, ...]:
+    """List the own seeds of the runs that are compared with given seeds."""
+    return tuple(sorted(info.loc[info["seed"].isin(list(seeds)), "own_seed"].astype(int).unique()))
+
+
 def roundless(runs: Runs) -> list[str]:
     """List the folders of runs without a training round.
 

@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from edgefl.analysis.page import inline
-from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.page.formatting import did_you_mean, named_seeds
 from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
@@ -35,6 +35,8 @@ class Found:
         table: the table in the first CSV file.
         reference: the variant that other variants are compared with, shown in bold; or None.
         seeds: the seeds that results are averaged over.
+        own_seeds: the seeds of the runs themselves; they differ from `seeds` if runs of different seeds are compared
+            as runs of one seed.
         out: the folder of all files.
         notes: remarks for the reader, one sentence each.
         score: name of the task's score in run.json.
@@ -45,9 +47,14 @@ class Found:
     table: pd.DataFrame = field(repr=False)
     reference: str | None
     seeds: tuple[int, ...]
+    own_seeds: tuple[int, ...] = ()
     out: Path
     notes: tuple[str, ...]
     score: str = ACCURACY
+
+    def named_seeds(self, interval: bool = False) -> str:
+        """Describe the seeds for a title; instead of a single common seed, name the seeds of the runs themselves."""
+        return named_seeds(self.seeds, interval, self.own_seeds)
 
     @property
     def figures(self) -> tuple[Path, ...]:

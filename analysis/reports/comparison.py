@@ -21,6 +21,7 @@ from edgefl.analysis.measures.scope import (
     notes_on,
     on_power,
     own_notes,
+    own_seeds,
     population_kinds,
     roundless,
     scope_of,
@@ -29,7 +30,7 @@ from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
 from edgefl.analysis.measures.unlike import unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
-from edgefl.analysis.page.formatting import count_of, did_you_mean, named_seeds
+from edgefl.analysis.page.formatting import count_of, did_you_mean
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
@@ -157,6 +158,7 @@ def _compared(
         targets=tuple(targets) if trained else (),
         layout=layout,
         seeds=tuple(both.seeds),
+        own_seeds=own_seeds(both.info, both.seeds),
         scope=scope,
         clock=clock,
         verdicts=(
@@ -220,7 +222,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
 
 def caption(comparison: Comparison) -> str:
     """Return the caption of the headline table."""
-    seeds = named_seeds(comparison.seeds, comparison.layout.interval)
+    seeds = comparison.named_seeds(comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
     goal = comparison.target

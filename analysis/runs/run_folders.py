@@ -20,7 +20,7 @@ from edgefl.analysis.runs.scenario_keys import differing, keys_of
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
+    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner", "own_seed"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -231,6 +231,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "score": str(run.get("score") or "accuracy"),
         "stopped": run.get("stopped") or "",
         "learner": str((run.get("learner") or {}).get("name") or ""),
+        "own_seed": run["seed"],
     }
 
 
