@@ -58,13 +58,7 @@ def roundless(runs: Runs) -> list[str]:
     """
     have = _have_rounds(runs.info, runs.rounds)
     if not have.any():
-        ended = (runs.info["status"] == "completed").all()
-        fault = (
-            "rounds: simulate at least one session"
-            if ended
-            else "ended session: continue them with `edgefl resume`"
-        )
-        raise ValueError(f"the runs in {runs.path} have no {fault}")
+        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     return [str(path) for path in runs.info.loc[~have, "path"]]
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.page.formatting import natural
+from edgefl.analysis.runs.reading import has_whole_session
 from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
@@ -75,9 +76,10 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
         several = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         remarks.left_out.append(f"left out {paths[0]}{several}: {reason}")
     if not rows:
+        remedy = ", or read incomplete runs with --partial" if partial is False else ""
         raise ValueError(
-            f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
-            f" run finish" + (", or read incomplete runs with --partial" if partial is False else "")
+            f"no {'run with a finished session' if partial else 'completed run'} in or below"
+            f" {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one run finish{remedy}"
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
@@ -207,8 +209,12 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
             "run it again"
         )
     _check_kinds(run)
-    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
-        raise _NotUsableError(_what_is_missing(run, directory))
+    score = str(run.get("score") or "accuracy")
+    if run.get("status") != "completed":
+        if not partial or not (directory / "rounds.csv").exists():
+            raise _NotUsableError(_what_is_missing(run, directory))
+        if not has_whole_session(directory, score):
+            raise _NotUsableError(f"no session has ended; {_what_is_missing(run, directory)}")
     needed = ("seed", "simulated_s") if run.get("status") == "completed" else ("seed",)
     for key in needed:
         if run.get(key) is None:
@@ -228,7 +234,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
         # rank of the variant in the study's file
         "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
-        "score": str(run.get("score") or "accuracy"),
+        "score": score,
         "stopped": run.get("stopped") or "",
         "learner": str((run.get("learner") or {}).get("name") or ""),
         "own_seed": run["seed"],
