@@ -27,7 +27,7 @@ from edgefl.analysis.measures.scope import (
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
+from edgefl.analysis.measures.targets import Target, apart, targets_of, untrained, with_peaks
 from edgefl.analysis.measures.unlike import unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import count_of, did_you_mean
@@ -115,6 +115,8 @@ def compare(
     notes = _notes(given, layout)
     both = SideBySide.of(given, reference, notes)
     targets = with_peaks(targets_of(target), both.variants, both.reference)
+    if not both.rounds["accuracy"].notna().any():
+        notes.append(untrained(target, "only latency and energy are compared"))
     kinds, folder = _kinds(both, recurring, overlap, notes), given.folder(out, apart(target))
     detail = averages.with_metrics(kinds, both.rounds, both.sessions, both.reference, targets)
     return _compared(given, both, detail, targets, recurring, layout=layout, out=folder, notes=notes)
@@ -142,8 +144,6 @@ def _compared(
     goal = targets[0] if trained and targets else None
     if trained:
         notes += unlike(detail, rounds, target=bool(targets), by_rounds=not several)
-    else:
-        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(

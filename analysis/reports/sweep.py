@@ -14,7 +14,7 @@ from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of
 from edgefl.analysis.measures.sweep_verdicts import verdicts
-from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, with_peaks
+from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits
 from edgefl.analysis.page.formatting import (
@@ -102,6 +102,7 @@ def sweep(
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
     chosen = _chosen(points := of_points(info), keys)
     notes += [*own_notes(info), *on_power(points.values())]
+    notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
     for one in goals:

@@ -10,7 +10,7 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis import load_runs, load_settings
+from edgefl.analysis import compare, load_runs, load_settings
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
@@ -147,6 +147,15 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     assert told[0].startswith(
         "ours: bandwidth 200 MHz needs 0.13 times the time of 20 MHz for a round (2 seeds"
     )
+
+
+def test_without_training_a_requested_target_is_said_not_to_apply(write_run: Write) -> None:
+    root = study(write_run, accuracy="")
+    (note,) = set(sweep(root, target=0.8).notes) - set(sweep(root).notes)
+    assert note.endswith("costs are those of a round; the target 0.8 cannot be applied")
+    one = root / "2e+07-23"
+    notes = compare(one, target=[0.8, "95%", 0.9]).notes
+    assert any(note.endswith("compared; the targets 0.8, 0.9 cannot be applied") for note in notes)
 
 
 def test_the_accuracies_of_two_seeds_have_a_range(write_run: Write) -> None:
