@@ -60,12 +60,14 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     if comparison.target is None:
         _round_costs(figure, comparison, styles)
         return figure
-    probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
+    probes = "probe rounds and " if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
     hatched = " Hatched bars: the target was not reached by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
-    explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
+    explained = (
+        f"{again}{means}Counted from the start of the session, {probes}last radio tails included.{hatched}"
+    )
     goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
     heading(figure, 0.365, f"Cost of reaching {goal}", explained)
     _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds_to_target", ("simulated time", TIME_UNITS))
