@@ -30,7 +30,9 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 # types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
-    **dict.fromkeys(("setting", "model", "process", "federations", "learner", "identity", "versions"), dict),
+    **dict.fromkeys(
+        ("setting", "settings", "model", "process", "federations", "learner", "identity", "versions"), dict
+    ),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
@@ -130,7 +132,23 @@ def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> 
             rows.append(_info(directory, partial, part=directory != root))
         except _NotUsableError as reason:
             left_out.setdefault(str(reason), []).append(directory)
-    return rows
+    return _in_order(rows)
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort the runs of each study by their settings, in the order of the study's file; others keep their order."""
+    listed = dict[Any, dict[str, Any]]()  # of each study, as known to the run with most settings
+    for row in rows:
+        known = row.pop("settings")
+        if sum(map(len, known.values())) > sum(map(len, listed.setdefault(row["study"], {}).values())):
+            listed[row["study"]] = known
+
+    def place(row: dict[str, Any]) -> list[int]:
+        labels = [(listed[row["study"]].get(axis, []), label) for axis, label in row["setting"]]
+        return [known.index(label) if label in known else len(known) for known, label in labels]
+
+    studies = list(listed)
+    return sorted(rows, key=lambda row: (studies.index(row["study"]), place(row)))
 
 
 def _told_apart(
@@ -220,12 +238,14 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         if run.get(key) is None:
             raise _NotUsableError(f"run.json is damaged: it has no {key}")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
+    settings = (run.get("settings") or {}).items()
     # a federation is a setting only if it was found inside its run, not if it was given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
+        "settings": {axis: known for axis, known in settings if isinstance(known, list)},
         "setting": tuple({**(run.get("setting") or {}), **setting}.items()),
         "variant": variant or name,
         "name": name,
