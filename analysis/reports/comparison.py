@@ -28,7 +28,7 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, untrained, with_peaks
-from edgefl.analysis.measures.unlike import unlike
+from edgefl.analysis.measures.unlike import identical, unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import count_of, did_you_mean
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
@@ -117,6 +117,7 @@ def compare(
     targets = with_peaks(targets_of(target), both.variants, both.reference)
     if not both.rounds["accuracy"].notna().any():
         notes.append(untrained(target, "only latency and energy are compared"))
+    notes += identical(both.rounds)
     kinds, folder = _kinds(both, recurring, overlap, notes), given.folder(out, apart(target))
     detail = averages.with_metrics(kinds, both.rounds, both.sessions, both.reference, targets)
     return _compared(given, both, detail, targets, recurring, layout=layout, out=folder, notes=notes)
