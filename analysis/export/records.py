@@ -98,8 +98,8 @@ def study_of(path: str | Path) -> StudyRecord:
             records.append(
                 RunRecord(
                     path=run,
-                    name=f"{group} seed {row.seed}",
-                    key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
+                    name=f"{group} seed {row.own_seed}",
+                    key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.own_seed}".strip(),
                     group=group,
                     settings=keys_of(run),
                     about=_about(about),

@@ -1,4 +1,4 @@
-"""Notes on what makes compared runs unlike: sessions, labels, rounds."""
+"""Notes on what makes compared runs unlike: sessions, labels, rounds; or on variants that are all alike."""
 
 import pandas as pd
 
@@ -25,6 +25,20 @@ def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_round
         return notes
     training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
     return notes + _fewer_rounds(training) + (_other_tests(training) if target else [])
+
+
+def identical(rounds: pd.DataFrame) -> list[str]:
+    """Return a note for each group of variants that have the same rounds, to the last digit."""
+    alike: dict[bytes, list[str]] = {}
+    for variant, own in rounds.groupby("variant", sort=False):
+        content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
+        alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
+    return [
+        f"variants {', '.join(group[:-1])} and {group[-1]} gave identical results: the settings in which they differ"
+        " had no effect"
+        for group in alike.values()
+        if len(group) > 1
+    ]
 
 
 def _fewer_rounds(training: pd.DataFrame) -> list[str]:

@@ -131,7 +131,7 @@ def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tup
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
     """
-    from edgefl.analysis.page.pictures import picture_to_write
+    from edgefl.analysis.page.own_files import file_to_write
     from edgefl.commands.preview_data import make_preview
     from edgefl.commands.preview_picture import draw
 
@@ -139,7 +139,7 @@ def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tup
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
     try:
-        picture_to_write(target, "--out")
+        file_to_write(target)
     except ValueError as error:
         raise EdgeflError(str(error)) from error
     seen = make_preview(scenario, device)

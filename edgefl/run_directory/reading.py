@@ -38,7 +38,7 @@ ABOUT: Kinds = {
     **dict.fromkeys(("schema_version", "seed", "resumed"), int),
     **dict.fromkeys(("wall_s", "simulated_s"), int | float),
     **dict.fromkeys(("notes", "variants", "journal_notes"), list),
-    **dict.fromkeys(("setting", "model", "shared", "federations"), dict),
+    **dict.fromkeys(("setting", "settings", "model", "shared", "federations"), dict),
     "score": str,
     "process": PROCESS,
     "identity": {"hash": str, "data": dict, "results_version": int, "code": dict},

@@ -105,12 +105,14 @@ def plan(
     if overrides:
         override(unchanged, overrides)
         base = unchanged  # seeds that are added later run with the same overrides
-    cases = []
+    cases, settings = [], {axis: tuple(points) for axis, points in study.grid.items()}
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
         folder = "_".join(folder_of(f"{axis}-{label}") for axis, label in setting.items())
         for variant in study.variants:
-            about = StudyMembership(study.name, variant, study.reference, setting, tuple(study.variants))
+            about = StudyMembership(
+                study.name, variant, study.reference, setting, tuple(study.variants), settings
+            )
             cases.append((_varied(source, study, unchanged, about), Path(folder, folder_of(variant)), about))
     runs = [
         Run(scenario.model_copy(update={"seed": seed}), path / f"seed-{seed}", about)

@@ -144,12 +144,12 @@ def test_tables_without_a_row_are_empty_tables_of_numbers(write_run: Write) -> N
     with pytest.raises(ValueError, match="have no rounds: simulate at least one session"):
         compare(runs)
     begun = write_run("none", [], SESSIONS, status="interrupted")
-    with pytest.raises(ValueError, match="have no ended session: continue them with `edgefl resume`"):
-        compare(load_runs(begun, partial=True))
+    with pytest.raises(ValueError, match=r"no session has ended.* continue it with `edgefl resume"):
+        load_runs(begun, partial=True)
     begun = write_run("b", ROUNDS, SESSIONS, status="interrupted")
     (begun / "events.csv").write_text("time_s,event,device,session,stay_s,detail\n")
-    with pytest.raises(ValueError, match="have no ended session: continue them with `edgefl resume`"):
-        compare(load_runs(begun, partial=True))
+    with pytest.raises(ValueError, match=r"no session has ended.* continue it with `edgefl resume"):
+        load_runs(begun, partial=True)
 
 
 @pytest.mark.parametrize(
