@@ -6,7 +6,6 @@ import numpy as np
 from pydantic import Field
 
 from edgefl.engine.selectors import Candidates, Decider, Decision, Memory
-from edgefl.engine.selectors._resources import seconds_alone
 from edgefl.errors import EdgeflError
 
 
@@ -17,7 +16,8 @@ class FedCs(Decider):
     on the whole band, while waiting devices still compute. Each device delays the end Theta of the round by its
     upload and by the part of its computing that does not overlap with other uploads. Here the server knows each
     link's mean rate, and devices share the band as the scheduler decides, which takes about as long as taking turns.
-    The fastest device always takes part.
+    A radio that can use only a part of the band (`devices.max_bandwidth_hz`) counts as this part of a turn. The
+    fastest device always takes part.
     """
 
     deadline_s: float | None = Field(
@@ -42,14 +42,16 @@ class FedCs(Decider):
                 "fedcs selects devices that finish by a deadline: set rounds.deadline_s",
                 ("rounds", "deadline_s"),
             )
-        up_s, ready_s = seconds_alone(candidates), candidates.before_work_s + candidates.compute_s
-        left, chosen, end_s = np.arange(len(candidates)), list[int](), 0.0
+        up_s, ready_s = candidates.up_alone_s, candidates.before_work_s + candidates.compute_s
+        turn_s = up_s * candidates.widest_shares  # narrow radios send side by side
+        left, chosen, turns_end_s = np.arange(len(candidates)), list[int](), 0.0
         while len(left) and len(chosen) < number:
-            ends_s = np.maximum(end_s, ready_s[left]) + up_s[left]
+            turn_ends_s = np.maximum(turns_end_s, ready_s[left]) + turn_s[left]
+            ends_s = np.maximum(turn_ends_s, ready_s[left] + up_s[left])
             best = int(np.argmin(ends_s))
             if chosen and ends_s[best] > limit_s:
                 break
-            end_s = float(ends_s[best])
+            turns_end_s = float(turn_ends_s[best])
             chosen.append(int(left[best]))
             left = np.delete(left, best)
         return Decision(candidates.ids_at(chosen))
