@@ -238,17 +238,18 @@ def _policy_that_never_acted(policy: SessionPolicy, counts: Counts) -> Iterator[
 def _warm_start_that_never_acted(
     learning: LearningSettings | None, sessions: int | None, counts: Counts
 ) -> Iterator[str]:
-    """Note a warm start that never had a saved model."""
-    if learning is None or counts.warm:
+    """Note a warm start that never had a saved model, although updates were aggregated."""
+    if learning is None or counts.warm or not any(counts.models.values()):
         return
     name, pilots = registry.name_of("warm_starts", learning.warm_start), learning.pilot_sessions
     # there is no warm start, or the note was given before the run
     if name == "previous" or pilots >= (sessions or math.inf):
         return
-    yield (
-        f"learning.warm_start {name}: no session began with saved models; the first that can do so is session "
-        f"{pilots + 2} (learning.pilot_sessions: {pilots}), but the last is session {counts.sessions}; add sessions"
-    )
+    why = "no two sessions after the pilot sessions had an update of a probe round"
+    if counts.sessions < pilots + 2:
+        why = f"the first that can do so is session {pilots + 2} (learning.pilot_sessions: {pilots}), but the last is"
+        why += f" session {counts.sessions}; add sessions"
+    yield f"learning.warm_start {name}: no session began with saved models; {why}"
 
 
 def _rate_of_zero(learning: LearningSettings | None, counts: Counts) -> Iterator[str]:

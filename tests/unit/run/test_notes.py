@@ -16,13 +16,20 @@ from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
 from edgefl.engine.settings import RoundSettings
+from edgefl.learning.settings import LearningSettings
 from edgefl.rng import Streams
 from edgefl.run import notes, preflight
 from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import NR_EFFICIENCY, Counts, _never_aggregated, _of_gains
+from edgefl.run.notes import (
+    NR_EFFICIENCY,
+    Counts,
+    _never_aggregated,
+    _of_gains,
+    _warm_start_that_never_acted,
+)
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
@@ -254,6 +261,21 @@ def test_a_warm_start_without_effect(
     learning = LEARNING | {"warm_start": warm_start, "pilot_sessions": pilots}
     found = notes_of(tmp_path, learning=learning, sessions={"count": sessions, "rounds": 1})
     assert [said in note for note in found] == ([True] if said else [])
+
+
+def counted(sessions: int, models: int) -> Any:
+    return SimpleNamespace(warm=0, sessions=sessions, models={0: models})
+
+
+def test_a_warm_start_without_an_update_has_no_note_of_its_own() -> None:
+    """More sessions do not help a warm start if no update was ever aggregated, and another note says that."""
+    learning = LearningSettings.model_validate(LEARNING | {"warm_start": "similarity"})
+    assert list(_warm_start_that_never_acted(learning, 4, counted(4, 0))) == []
+    (note,) = _warm_start_that_never_acted(learning, 4, counted(4, 3))
+    assert note == (
+        "learning.warm_start similarity: no session began with saved models; no two sessions after the pilot sessions"
+        " had an update of a probe round"
+    )
 
 
 # In free space without shadowing, a transfer has some 20 bit/s/Hz and takes a second, so padding is negligible.
