@@ -142,6 +142,17 @@ class Candidates:
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
 
+    def presumed(self, reports: FloatArray) -> FloatArray:
+        """Return last reports [ids], such as `loss`, with a value for devices without a report.
+
+        The value is inf for a device that has never taken part. A device whose updates were all lost has the mean of
+        the reports; otherwise, a device that is always late would always be chosen.
+        """
+        known = np.isfinite(reports)
+        lost = self.taken > 0 if len(self.taken) else np.zeros(len(self), dtype=bool)
+        mean = float(reports[known].mean()) if known.any() else math.inf
+        return np.where(known, reports, np.where(lost, mean, math.inf))
+
     def at(self, rows: npt.ArrayLike) -> "Candidates":
         """Return the candidates in these rows, which must ascend."""
         places = np.asarray(rows, dtype=np.intp)

@@ -50,6 +50,7 @@ LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] *
 
 
 NAN = math.nan
+LOST = np.array([0.0, 2.0, 1.0, 3.0, 1.0])
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, its inputs besides those of `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
@@ -65,6 +66,15 @@ DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
     # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
+    # an update of device 5 was lost, so it has the mean of the reports, 1.625; device 2 has never taken part
+    (PowerOfChoice(count=2, d=5), {"loss": np.array([NAN, 3.0, NAN, 1.5, 0.375]), "taken": LOST}, 2, [2, 3]),
+    (
+        PowerOfChoice(count=3, d=5),
+        {"loss": np.array([NAN, 3.0, NAN, 1.5, 0.375]), "taken": LOST},
+        3,
+        [2, 3, 5],
+    ),
+    (BestNorm(count=3), {"norm": np.array([NAN, 3.0, NAN, 1.7, 0.175]), "taken": LOST}, 3, [2, 3, 7]),
     # order: devices on mains, by energy; devices with a battery, by share of the charge; devices below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),
