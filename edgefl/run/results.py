@@ -215,9 +215,7 @@ class StudyResults(_Directory):
     @property
     def answer(self) -> "Answer | None":
         """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None if there is no question."""
-        from edgefl.analysis.reports.question import read
-
-        return read(self)
+        return answer_in(self)
 
     @in_python
     def energy(self) -> "pd.DataFrame":
@@ -251,6 +249,13 @@ class StudyResults(_Directory):
         return "".join(f"<p><b>{html.escape(line)}</b></p>" for line in above) + str(
             self._found._repr_html_()
         )
+
+
+def answer_in(directory: Path) -> "Answer | None":
+    """Return the answer to the question of the study in a directory, which may have no runs yet."""
+    from edgefl.analysis.reports.question import read
+
+    return read(directory)
 
 
 def _if_readable(write: Callable[[], str]) -> str:
