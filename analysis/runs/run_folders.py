@@ -117,7 +117,12 @@ def _near(missing: Path) -> str:
     return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 
-def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
+def directories_in(root: Path) -> list[Path]:
+    """Return the run directories in or below a folder, as `run_directories` does.
+
+    Raises:
+        ValueError: the folder does not exist, or has no run directory.
+    """
     if not os.path.isdir(root):  # False for a name that is too long, where Path.is_dir raises
         wrong = f"{root} is a file" if os.path.exists(root) else f"no folder {root}"
         raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
@@ -126,8 +131,12 @@ def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> 
         raise ValueError(
             f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
         )
+    return directories
+
+
+def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     rows = []
-    for directory in directories:
+    for directory in directories_in(root):
         try:
             rows.append(_info(directory, partial, part=directory != root))
         except _NotUsableError as reason:

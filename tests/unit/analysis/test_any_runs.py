@@ -102,7 +102,7 @@ def test_a_report_on_several_folders_goes_beside_them(
     monkeypatch.chdir(a)
     assert load_runs([".", "../b"]).folder() == Path("../comparison")
     monkeypatch.setattr("edgefl.analysis.runs.load.os.path.commonpath", lambda paths: "/")
-    with pytest.raises(ValueError, match="no common folder to write to: choose one with --out"):
+    with pytest.raises(ValueError, match="no common folder to write to: choose one with out="):
         compare([a, b], target=0.6)
 
 
@@ -147,7 +147,7 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     pd.concat([events, end]).to_csv(path / "events.csv", index=False)
     table = (path / "rounds.csv").read_text()
     (path / "rounds.csv").write_text(table[:-30])
-    with pytest.raises(ValueError, match="--partial"):
+    with pytest.raises(ValueError, match="partial=True"):
         load_runs(path)
     for command in (["report", str(path)], ["export", str(path), "--to", "mlflow"]):
         assert main(command) == 2

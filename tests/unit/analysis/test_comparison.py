@@ -87,7 +87,7 @@ def test_the_reference_is_the_argument_then_the_one_that_the_runs_name(write_run
     assert compare(root).reference == "b"
     assert list(compare(root, reference="a").table.variant) == ["a", "b"]
     write_run("c", two_sessions([0.5]), AGAIN, reference="c")
-    with pytest.raises(ValueError, match=r"different references \(b, c\): choose one with --reference"):
+    with pytest.raises(ValueError, match=r"different references \(b, c\): choose one with reference="):
         compare(root)
 
 

@@ -47,7 +47,7 @@ def test_a_report_replaces_its_own_files_and_no_other(write_study: Callable[...,
     }.items():
         (out / name).write_text(text)
         with pytest.raises(
-            ValueError, match=f"{name} exists and is not a .*: choose another --out, or delete"
+            ValueError, match=f"{name} exists and is not a .*: choose another out=, or delete"
         ):
             compare(root, out=out)
         assert (out / name).read_text() == text
