@@ -38,8 +38,8 @@ def new(
     from unicodedata import normalize
 
     from edgefl.commands import scaffold
-    from edgefl.commands.shared import refuse_run_directory
     from edgefl.errors import EdgeflError
+    from edgefl.run_directory.reading import refuse_run_directory
 
     refuse_run_directory(folder)
     ask = sys.stdin.isatty() and sys.stdout.isatty()

@@ -91,9 +91,9 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     Raises:
         EdgeflError: a folder is given, but copying is not requested; or the folder is the name of a shipped file.
     """
-    from edgefl.commands.shared import refuse_run_directory
     from edgefl.config import shipped
     from edgefl.config.registry import nearest
+    from edgefl.run_directory.reading import refuse_run_directory
 
     if copy:
         named = [file for file in shipped.files(source) if folder and str(folder) in (file.name, file.stem)]

@@ -48,16 +48,6 @@ def _checked(settings: list[str] | None) -> list[str] | None:
     return settings
 
 
-def refuse_run_directory(folder: Path) -> None:
-    """Refuse to write files of the user into a run directory, or below one."""
-    whole = folder.resolve()
-    for above in (whole, *whole.parents):
-        if all((above / name).is_file() for name in ("run.json", "scenario.yaml")):
-            raise EdgeflError(
-                f"{above} is a run directory, which holds only the run's files: choose another folder"
-            )
-
-
 def refuse_two_values(settings: Sequence[str], seed: int | None = None) -> None:
     """Refuse values of a command line that a later value of the same key, or of its section, would replace.
 

@@ -31,6 +31,7 @@ from edgefl.mobility.static import Static
 from edgefl.run.counts import Counts, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
+from edgefl.run.whereabouts import short_recordings
 from edgefl.scenario import rates
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -62,8 +63,7 @@ def of_run(
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
-    ends_s = settings.background.ends_s if settings.background else None
-    yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
+    yield from short_recordings(world, simulated_s, told_s=world.sections.known_end_s)
     for one, own in each:
         yield from one.named(_policy_that_never_acted(one.sessions, own))
     for one, own in each:
@@ -74,8 +74,6 @@ def of_run(
     yield from explosions(counts.extremes, [one for one, _ in each], settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
-        ends_s = world.measured.ends_s
-        yield from _beyond_its_file(ends_s, simulated_s, "measured: a device's rates end", "rate", "table")
         return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link)
@@ -188,17 +186,6 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     unit = "day" if mobility.period_s == day_s else "week"
     name = registry.name_of("mobility", mobility)
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit, "static")
-
-
-def _beyond_its_file(
-    ends_s: float | None, simulated_s: float, of: str, last: str, file: str
-) -> Iterator[str]:
-    """Note a recording that is shorter than the run."""
-    if ends_s is not None and ends_s < simulated_s:
-        yield (
-            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: from then on the last"
-            f" {last} stayed in force; add rows to the {file}"
-        )
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:

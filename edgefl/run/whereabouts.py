@@ -72,13 +72,37 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
 
 def beyond_traces(world: World) -> Iterator[str]:
     """Yield a note if the devices' traces end before the run, since no device is present from then on."""
-    last_s, until_s = ends_s(world.movement), world.sections.latest_end_s
-    if until_s < math.inf and last_s < (1 - SHORT_OF_END) * until_s:
+    last_s, until_s = ends_s(world.movement), world.sections.known_end_s
+    if last_s < (1 - SHORT_OF_END) * until_s:
         idle = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
         yield (
             f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
             f" present{idle}; set duration_s to at most {last_s:.6g}, or use a longer trace"
         )
+
+
+def of_recordings(world: World) -> Iterator[str]:
+    """Yield notes on recorded load or rates that end before the run, as far as the run's end is known."""
+    yield from short_recordings(world, world.sections.known_end_s)
+
+
+def short_recordings(world: World, until_s: float, *, told_s: float = 0.0) -> Iterator[str]:
+    """Yield notes on recorded load or rates that end before a given time, but not before `told_s`."""
+    background = world.extent.radio.background
+    for ended_s, of, last, file in (
+        (background.ends_s if background else None, "background: its trace ends", "load", "trace"),
+        (
+            world.measured.ends_s if world.measured else None,
+            "measured: a device's rates end",
+            "rate",
+            "table",
+        ),
+    ):
+        if ended_s is not None and told_s <= ended_s < until_s:
+            yield (
+                f"radio.{of} at {ended_s:,.6g} s, but the run covers {until_s:,.6g} s: from then on the last {last}"
+                f" stays in force; add rows to the {file}"
+            )
 
 
 def never_served(world: World) -> Iterator[str]:

@@ -103,6 +103,16 @@ def repeat(path: Path) -> str:
     )
 
 
+def refuse_run_directory(folder: Path) -> None:
+    """Refuse to write files of the user into a run directory, or below one."""
+    whole = folder.resolve()
+    for above in (whole, *whole.parents):
+        if all((above / name).is_file() for name in ("run.json", "scenario.yaml")):
+            raise EdgeflError(
+                f"{above} is a run directory, which holds only the run's files: choose another folder"
+            )
+
+
 def consent(about: Mapping[str, Any]) -> str:
     """Return the option that a command needs to run the own code that run.json lists, or ''."""
     return " --allow-code" if (about.get("identity") or {}).get("code") else ""

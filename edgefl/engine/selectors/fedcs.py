@@ -15,9 +15,12 @@ class FedCs(Decider):
     Nishio and Yonetani, ICC 2019, algorithm 3: all devices download together, then upload one after the other, each
     on the whole band, while waiting devices still compute. Each device delays the end Theta of the round by its
     upload and by the part of its computing that does not overlap with other uploads. Here the server knows each
-    link's mean rate, and devices share the band as the scheduler decides, which takes about as long as taking turns.
-    A radio that can use only a part of the band (`devices.max_bandwidth_hz`) counts as this part of a turn. The
-    fastest device always takes part.
+    link's mean rate, and devices share the band as the scheduler decides, which takes about as long as taking turns
+    if links are good. A radio that can use only a part of the band (`devices.max_bandwidth_hz`) counts as this part
+    of a turn. The fastest device always takes part.
+
+    Left out: with `radio.sharing: dynamic`, a weak uplink sends on the resource blocks that its power can serve, and
+    several such uploads run side by side, so fewer devices are chosen than could finish.
     """
 
     deadline_s: float | None = Field(

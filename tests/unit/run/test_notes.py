@@ -30,6 +30,7 @@ from edgefl.run.notes import (
     _of_gains,
     _warm_start_that_never_acted,
 )
+from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
@@ -222,19 +223,27 @@ def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
     assert ("radio.path_loss: uma" in note) == far
 
 
-def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
-    """A trace of other users' load that covers only 20 ms causes a note in a run of some hundred ms."""
+@pytest.mark.parametrize("rounds", [{"every_s": 0.1}, {"pause_s": 0.1}])
+def test_other_users_of_whom_less_is_known_than_the_run_is_long(
+    tmp_path: Path, rounds: dict[str, float]
+) -> None:
+    """A trace of other users' load that covers only 20 ms causes a single note in a run of some hundred ms.
+
+    Rounds every 0.1 s make the run's length known before it begins.
+    """
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}
     budget = {"power_over_share": "per_resource_block"}
     radio = {"sharing": "dynamic", "budget": budget, "background": background}
-    (note,) = notes_of(tmp_path / "run", radio=radio, rounds={"every_s": 0.1})
+    (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: from then on the last"
-        " load stayed in force; add rows to the trace",
+        r"radio.background: its trace ends at 0.02 s, but the run covers 0.\d* s: from then on the last"
+        " load stays in force; add rows to the trace",
         note,
     )
+    before = prepare(Scenario.model_validate(BASE | {"radio": BASE["radio"] | radio, "rounds": rounds})).notes
+    assert before == ([note] if "every_s" in rounds else [])
 
 
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:

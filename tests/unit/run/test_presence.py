@@ -224,6 +224,21 @@ def test_a_trace_that_ends_before_the_run_is_noted(idle: dict, length: dict, tmp
     assert "ends at 60 s" in note
 
 
+@pytest.mark.parametrize(
+    ("rounds", "until_s"),
+    [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)],
+)
+def test_a_trace_too_short_for_rounds_at_given_times_is_noted(
+    rounds: dict[str, Any], until_s: float, tmp_path: Path
+) -> None:
+    """Without a duration, the last of 20 rounds begins at 19 x every_s or later; the trace ends at 30 s."""
+    sessions = {"name": "schedule", "count": 2, "rounds": 10}
+    found = cut_short(notes(traced(tmp_path, SHORT), sessions=sessions, rounds=rounds))
+    assert [note.partition(":")[2].partition(":")[0] for note in found] == [
+        f" the trace ends at 30 s of {until_s} s"
+    ] * (until_s > 0)
+
+
 def test_devices_that_have_left_draw_idle_power_and_those_that_are_off_none(tmp_path: Path) -> None:
     """Devices a and b leave their trace at 0 and 30 s of 600 s; the device of the other class is off all the time."""
     off = {"count": 1, "churn": {"name": "duty_cycle", "on_s": 1e-3, "off_s": 1e6}}
