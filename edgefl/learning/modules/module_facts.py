@@ -82,7 +82,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     """
     training = module.training
     module.eval()
-    own = dict(module.named_parameters())
+    own = {name: each for name, each in module.named_parameters() if each.requires_grad}
     handed = {name: parameter.detach().clone().requires_grad_() for name, parameter in own.items()}
     reached = []
     for parameters, logits in ((own, module(x)), (handed, functional_call(module, handed, (x,)))):
