@@ -70,6 +70,12 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
         module = model.build(input_shape, classes)
     if not isinstance(module, nn.Module):
         raise wrong(model.build, module, "a torch.nn.Module", "learning", "model")
+    refuse_parameters(module)
+    return module
+
+
+def refuse_parameters(module: nn.Module) -> None:
+    """Raise an error if a module's parameters are lazy or of another type than float32, or none can be trained."""
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
@@ -83,11 +89,10 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
     for name, dtype in trained:
         if dtype != torch.float32:
             raise EdgeflError(
-                f"the model's parameter {name} is {_short(dtype)}, but devices train float32: let build() return"
-                " module.float()",
+                f"the model's parameter {name} is {_short(dtype)}, but devices train float32: make the module"
+                " float32, as module.float() does",
                 ("learning", "model"),
             )
-    return module
 
 
 def _short(dtype: torch.dtype) -> str:

@@ -51,8 +51,8 @@ def refuse_other_draws(drawn: set[str]) -> None:
 @torch.no_grad()
 def try_step(
     kernel: Kernel, module: nn.Module, train: SplitInMemory, *, devices: int, terms: bool = False
-) -> None:
-    """Compute gradients of some devices with the module's parameters, for batches of the first sample.
+) -> Tensor:
+    """Compute gradients [devices, M] of some devices with the module's parameters, for batches of the first sample.
 
     Args:
         terms: whether to compute outputs of reference models, too, as for extra terms of the local loss.
@@ -63,9 +63,10 @@ def try_step(
     sizes, generators = [[EXAMPLES] * devices], [torch.Generator() for _ in range(devices)]
     batches = Batch(reader, samples, reader.labels(samples), weight, sizes, generators)
     rows = kernel.layout.flatten(module).repeat(devices, 1)
-    kernel.start(rows, batches, ())(0, devices)
+    gradients = kernel.start(rows, batches, ())(0, devices).clone()
     if terms:
         kernel.outputs(rows, batches.at(0, devices))
+    return gradients
 
 
 def _refuse_changed_buffers(kernel: Kernel, module: nn.Module) -> None:
