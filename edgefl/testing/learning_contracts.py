@@ -230,12 +230,12 @@ def _check_training(model: Model, module: torch.nn.Module) -> None:
         LocalTraining(model, module, train, UpdateRule())
     except EdgeflError as error:
         raise ContractError(error.args[0]) from error
-    steps = [
+    one, other = (
         try_step(OneByOne(model, module, False, train.x, draws=True), module, train, devices=1)
         for _ in range(2)
-    ]
+    )
     must_repeat(
-        "a training step", *steps, "draw random numbers from torch only, and keep no state in forward()"
+        "a training step", one, other, "draw random numbers from torch only, keep no state in forward()"
     )
 
 

@@ -37,7 +37,8 @@ class LocalTraining:
     """Local training of a round's participants by an optimiser.
 
     The result does not depend on the number of threads or the load of the machine: chunks of devices depend on model,
-    data and settings only, and each chunk is computed by one thread.
+    data and settings only, and each chunk is computed by one thread. A model that draws random numbers from PyTorch's
+    generators is trained one device after the other, by one thread; each step is seeded from the device's stream.
 
     Args:
         model: the model; its hand-written gradients, if any, are used in float32.
