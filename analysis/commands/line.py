@@ -260,7 +260,9 @@ def report(
 @app.command(cls=ReadingCommand)
 def export(
     runs: Annotated[Path, typer.Argument(metavar="PATH", help="Directory of a study, or of a run.")],
-    to: Annotated[str, typer.Option(help="mlflow or wandb (extras: edgefl-cosim[mlflow]), or tensorboard.")],
+    to: Annotated[
+        str, typer.Option(help="mlflow or wandb (extra edgefl-cosim[mlflow] or [wandb]), or tensorboard.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help=("Folder for mlflow.db and mlartifacts, or wandb, or tensorboard. Default: PATH.")),

@@ -23,6 +23,7 @@ MAP_POINTS = 350.0
 STEP_DEG = 3.0
 MOST_NAMED = 6  # if more cells than this have a server, only the first cell is named
 MOST_NUMBERED, MOST_AREAS = 21, 40  # largest numbers of cells and of area names that are written
+COLOURS, MARKERS = PALETTE[:6], "osDvph"  # when all colours are taken, further cells have the next marker
 MANY = 150  # number of devices up to which markers have their full size
 CLOSE = 0.05  # share of the map between two names of areas
 HALO = [withStroke(linewidth=2.5, foreground="white")]
@@ -52,7 +53,10 @@ class MapDrawing:
         self._axes, self._half_m = axes, half_m
         numbered = numbered or ground.layout["shape"] == "open"
         self._numbered = numbered and 1 < ground.layout["cells"] <= MOST_NUMBERED
-        self._colours = {cell: PALETTE[number % 6] for number, cell in enumerate(served)}
+        self._colours = {cell: COLOURS[number % len(COLOURS)] for number, cell in enumerate(served)}
+        self._markers = {
+            cell: MARKERS[number // len(COLOURS) % len(MARKERS)] for number, cell in enumerate(served)
+        }
         x, y = middle_m
         axes.set(xlim=(x - half_m, x + half_m), ylim=(y - half_m, y + half_m), aspect="equal")
         self._cells(ground.layout, served)
@@ -63,11 +67,17 @@ class MapDrawing:
         self._trails = LineCollection([], linewidths=1.6, capstyle="round", zorder=4)
         axes.add_collection(self._trails, autolim=False)
         self._crosses = axes.scatter([], [], marker="x", s=26, color=INK, linewidth=0.9, zorder=4.5)
-        self._devices = axes.scatter([], [], s=34, linewidth=0.7, edgecolor="white", zorder=5)
+        look: dict[str, Any] = {"s": 34, "linewidth": 0.7, "edgecolor": "white", "zorder": 5}
+        marks = dict.fromkeys((MARKERS[0], *self._markers.values()))
+        self._devices = {mark: axes.scatter([], [], marker=mark, **look) for mark in marks}
 
     def colour(self, cell: float) -> str:
         """Return a cell's colour; grey for a cell without a server, and for NaN (no cell)."""
         return self._colours.get(int(cell), ELSEWHERE) if np.isfinite(cell) else ELSEWHERE
+
+    def marker(self, cell: float) -> str:
+        """Return the marker of a cell's devices."""
+        return self._markers.get(int(cell), MARKERS[0]) if np.isfinite(cell) else MARKERS[0]
 
     def show(
         self,
@@ -90,9 +100,12 @@ class MapDrawing:
             strength: opacity of the trails.
         """
         there = np.isfinite(places_m[:, 0])
-        self._devices.set_offsets(places_m[there])
-        self._devices.set_sizes([_size(34, int(there.sum()))])
-        self._devices.set_facecolor([self.colour(cell) for cell in serving[there]])
+        marks = np.array([self.marker(cell) for cell in serving])
+        for mark, drawn in self._devices.items():
+            own = there & (marks == mark)
+            drawn.set_offsets(places_m[own])
+            drawn.set_sizes([_size(34, int(there.sum()))])
+            drawn.set_facecolor([self.colour(cell) for cell in serving[own]])
         self._trails.set_segments(list(trails_m))
         self._trails.set_color([to_rgba(self.colour(cell), strength) for cell in trail_cells])
         self._crosses.set_offsets(handovers_m)

@@ -180,8 +180,8 @@ class Sweep(Found):
             _pairs, for time and energy to the target or of a round: the cost divided by the cost at the series' first
             value, paired by seed.
         keys: the swept keys with dots: one key, or two keys for a map.
-        costs: the columns shown in the table and the first figure (a map shows only the first column): time and
-            energy, to the target or per round, or the chosen metric.
+        costs: the columns that the first figure draws (a map draws only the first column): time and energy, to the
+            target or per round, or the chosen metric.
         target: the target accuracy, or None.
     """
 
@@ -193,6 +193,11 @@ class Sweep(Found):
 
     @property
     def figures(self) -> tuple[Path, ...]:
-        """The figures of costs by value, and of time against energy, each with a PDF next to it."""
-        names = ("sweep_map" if len(self.keys) == 2 else "sweep", "sweep_pareto")
+        """The figures of costs by value, and without a chosen metric of time against energy; each also as PDF."""
+        names = ["sweep_map" if len(self.keys) == 2 else "sweep", *["sweep_pareto"] * (len(self.costs) > 1)]
         return tuple(self.out / f"{name}.png" for name in names)
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """The columns that the report's table shows: a chosen metric, and always time and energy."""
+        return tuple(dict.fromkeys((*self.costs, *(TO_TARGET if self.target else OF_ROUND))))

@@ -12,6 +12,7 @@ from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import shown_ends
 from edgefl.analysis.measures.verdicts import ratio_columns
+from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
@@ -119,22 +120,40 @@ def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None
 def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
     """Return the name of each point's series; points that differ only in the swept keys share a series."""
     others = [key for key in differing(points.values()) if key not in keys and not follows(points, key, keys)]
+    # a key that follows from an axis of the study's grid is left out
+    axes = {axis for setting, _ in points for axis, _ in setting}
+    swept = [key for key in others if {bare(key), key.rpartition(".")[2]} & axes]
+    others = [
+        key for key in others if key in swept or not any(follows(points, key, [axis]) for axis in swept)
+    ]
     # if the names of components differ, their parameters are left out
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
     groups: dict[tuple[str, ...], list[Any]] = {}
     for place, point in points.items():
         groups.setdefault(tuple(repr(point.get(key)) for key in others), []).append(place)
-    names = {}
     variants = [tuple(dict.fromkeys(variant for _, variant in group)) for group in groups.values()]
-    by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) == len(variants)
-    for values, group in groups.items():
-        words = ", ".join(
-            f"{key.rpartition('.')[2]} {'none' if value == 'None' else value.strip(chr(39))}"
-            for key, value in zip(others, values, strict=True)
-        )
+    by_variant = all(len(own) == 1 for own in variants) and len(set(variants)) > 1
+    if by_variant:  # a variant's name stands for the keys that it sets
+        own = [[point for (_, name), point in points.items() if name == variant] for (variant,) in variants]
+        within = {key for some in own for key in differing(some)}
+        others = [key for key in others if key in within]
+    texts = {key: _texts(key, points) for key in others}
+    names = {}
+    for (variant, *_), group in zip(variants, groups.values(), strict=True):
+        words = [texts[key][repr(points[group[0]].get(key))] for key in others]
         for place in group:
-            names[place] = str(place[1]) if by_variant and others else words or "all"
+            names[place] = ", ".join([variant] * by_variant + words) or "all"
     return names
+
+
+def _texts(key: str, points: Points) -> dict[str, str]:
+    """Return a text for each value of a key: `bandwidth 5 MHz`, `algorithm fedavg`, `deadline_s none`."""
+    values = {repr(point.get(key)): point.get(key) for point in points.values()}
+    numbers = [value for value in values.values() if isinstance(value, int | float)]
+    if len(numbers) == len(values):
+        return {name: f"{bare(key)} {text}" for name, text in zip(values, written(key, numbers), strict=True)}
+    last = key.rpartition(".")[2]
+    return {name: f"{last} {'none' if value is None else value}" for name, value in values.items()}
 
 
 def follows(points: Points, key: str, others: Sequence[str]) -> bool:

@@ -45,10 +45,8 @@ def versus(subject: str, base: str, time: Ratio, energy: Ratio, task: str) -> st
     needs = f"{subject} needs {of_time} times the time of {base} {task}"
     if time.pairs < 2:
         return f"{needs}, and {of_joules} times the energy ({NO_INTERVAL})."
-    if {*time.ends, *energy.ends} == {1.0}:
-        return (
-            f"{subject} needs exactly the time and energy of {base} {task} with each of {time.pairs} seeds."
-        )
+    if _equal(time, energy):
+        return f"{subject} {_needs_exactly(base, f' {task}', time.pairs)}."
     of_energy = f"{of_joules} times the energy ({energy_ends})"
     if time.pairs < LEAST:
         return f"{needs} (2 seeds: {time_ends}), and {of_energy}."
@@ -199,6 +197,9 @@ def on_further_target(
             parts.append(f"{name} reaches it in every session")
         else:
             time, energy = (ratio_of(row, cost) for cost in TO_TARGET)
+            if _equal(time, energy):
+                parts.append(f"{name} {_needs_exactly(base, '', time.pairs)}")
+                continue
             few = time.pairs < LEAST
             one, other = (" (not clear)" * (not few and not ratio.decided) for ratio in (time, energy))
             parts.append(
@@ -207,6 +208,15 @@ def on_further_target(
                 + f" ({count_of(time.pairs, 'seed')}: no test)" * few
             )
     return f"{goal}: {'; '.join(parts)}."
+
+
+def _equal(time: Ratio, energy: Ratio) -> bool:
+    """Return whether two variants have equal costs with each of several seeds."""
+    return time.pairs > 1 and {*time.ends, *energy.ends} == {1.0}
+
+
+def _needs_exactly(base: str, task: str, seeds: int) -> str:
+    return f"needs exactly the time and energy of {base}{task} with each of {seeds} seeds"
 
 
 def _times(ratio: float) -> str:

@@ -166,13 +166,13 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         ... Means of participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
-    by_run = rounds.groupby(RUN)
-    parts = by_run[list(ENERGIES)].sum().rename(columns=ENERGIES)
+    by_run, every = rounds.groupby(RUN), pd.MultiIndex.from_frame(runs.info[RUN])  # a run may have no round
+    parts = by_run[list(ENERGIES)].sum().rename(columns=ENERGIES).reindex(every, fill_value=0.0)
     if by_class is None:
         parts["energy_j"] = parts.sum(axis=1)
     else:
         sums = energy_of_all(by_class).set_index(RUN)
-        parts = sums.loc[parts.index, [*CAUSED, "energy_j", "idle_j", "total_j"]]
+        parts = sums.reindex(every)[[*CAUSED, "energy_j", "idle_j", "total_j"]]
     probes = rounds[rounds["phase"] == "probe"]
     parts["probe_j"] = probes.groupby(RUN)["energy_j"].sum().reindex(parts.index).fillna(0.0)
     for name in ("wasted", "server", "excess"):
@@ -180,7 +180,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
         parts[f"{name}_j"] = by_run[column].sum(min_count=1) if column in rounds else math.nan
     simulated = runs.info.set_index(RUN)["simulated_s"].astype(float)
     parts["simulated_s"] = simulated.reindex(parts.index).fillna(by_run["end_s"].max())
-    cells = by_run["cell"].nunique()
+    cells = by_run["cell"].nunique().reindex(every, fill_value=1)
     lasting = rounds.assign(lasts_s=rounds["end_s"] - rounds["start_s"])
     for name, some in (
         ("rounds_s", training_rounds(lasting)),

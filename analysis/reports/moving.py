@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from edgefl.analysis.figures.clock import time_axis
-from edgefl.analysis.figures.map import MapDrawing, points_of
+from edgefl.analysis.figures.map import COLOURS, MapDrawing, points_of
 from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
 from edgefl.analysis.page.own_files import file_to_write
@@ -76,7 +76,9 @@ class _MovingDrawing:
     def _explain(self, phone: bool) -> None:
         """Write a legend of dots, colours and crosses below the map."""
         day = self._day
-        words = f"dots: {self._who}, coloured by their serving cell"
+        several = len(day.served) > len(COLOURS)
+        drawn, by = ("marks", "coloured and marked") if several else ("dots", "coloured")
+        words = f"{drawn}: {self._who}, {by} by their serving cell"
         if len(day.handovers[0]):
             words += "; crosses: handovers"
         if len(day.served) < day.ground.layout["cells"]:

@@ -196,7 +196,7 @@ def headline(sweep: Sweep) -> pd.DataFrame:
     table, texts = sweep.table, dict[str, list[str]]()
     costs = TO_TARGET if sweep.target else OF_ROUND
     rows = [row for _, row in table.iterrows()]
-    for cost in sweep.costs:
+    for cost in sweep.shown:
         unit, size = unit_for(table[f"{cost}_mean"], UNITS[cost])
         texts[label_of(cost, sweep.target, unit)] = [
             f"> {lower_bound(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
@@ -243,7 +243,7 @@ def _caption(sweep: Sweep) -> str:
     """Return the caption of the sweep's table."""
     counts, spread = sweep.table["seeds"], "± standard deviation"
     if sweep.layout.interval:
-        by = "t on logarithms" if POSITIVE.issuperset(sweep.costs) else "t"
+        by = "t on logarithms" if POSITIVE.issuperset(sweep.shown) else "t, of costs on logarithms"
         spread = f"and {f'95 % interval ({by})' if max(counts) >= LEAST else 'range'}"
     several = f"{counts_of(counts, 'seed')}, mean {spread}"
     seeds = several if len(sweep.seeds) > 1 else sweep.named_seeds()
@@ -252,9 +252,12 @@ def _caption(sweep: Sweep) -> str:
 
 def _explanations(sweep: Sweep) -> Iterator[str]:
     """Yield sentences that define the numbers in the sweep's table."""
-    if sweep.costs == ("accuracy_first",):
-        yield "Means over the first training rounds of each session, and over recurring sessions, if there are any."
-    elif sweep.target is None:
+    if "accuracy_first" in sweep.costs:
+        yield (
+            "The accuracy is the mean over the first training rounds of each session, and over recurring sessions, if"
+            " there are any."
+        )
+    if sweep.target is None:
         yield (
             "A round's latency is that of the slowest device; energy is the sum over devices, without probe rounds."
         )
@@ -298,9 +301,9 @@ def report(sweep: Sweep) -> Report:
 
 def figures(sweep: Sweep) -> dict[str, Figure]:
     """Draw the costs by value, and time against energy."""
-    first, second = (figure.stem for figure in sweep.figures)
     drawn = heat_figure(sweep) if len(sweep.keys) == 2 else sweep_figure(sweep)
-    return {first: drawn, second: _pareto(sweep)}
+    pareto = [_pareto(sweep)] if len(sweep.figures) > 1 else []
+    return dict(zip((file.stem for file in sweep.figures), [drawn, *pareto], strict=True))
 
 
 def _pareto(sweep: Sweep) -> Figure:

@@ -1,11 +1,12 @@
 """Detect runs with different servers, which cannot be compared by rounds since their rounds mean different things."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 
-from edgefl.analysis.runs.scenario_keys import of_points
+from edgefl.analysis.runs.scenario_keys import differing, of_points
 
 SERVER, USUAL = "rounds.server", "synchronous"
 # columns of a comparison, and metrics, that count rounds or measure a round
@@ -19,10 +20,13 @@ METRICS = ("rounds_to_target", "accuracy_first", "latency_s", "latency_mean_s", 
 def several_servers(info: pd.DataFrame) -> str:
     """Describe the servers of the runs in `Runs.info` if they differ; return '' if all have the same server."""
     points = of_points(info)
-    servers = {place: _server(keys) for place, keys in points.items()}
+    names = {place: str(keys.get(SERVER, USUAL)) for place, keys in points.items()}
+    servers = {}
+    for place, keys in points.items():
+        own = differing(point for other, point in points.items() if names[other] == names[place])
+        servers[place] = _server(names[place], keys, own)
     if len(set(servers.values())) < 2:
         return ""
-    names = {place: str(keys.get(SERVER, USUAL)) for place, keys in points.items()}
     alike = len(set(names.values())) < len(set(servers.values()))  # servers differ in parameters only
     shown = servers if alike else names
     told = list(dict.fromkeys(f"{variant} {server}" for (_, variant), server in shown.items()))
@@ -44,9 +48,8 @@ def without_rounds(table: pd.DataFrame, several: str) -> pd.DataFrame:
     return table.assign(**dict.fromkeys(counted, math.nan)) if several else table
 
 
-def _server(keys: dict[str, Any]) -> str:
-    name = str(keys.get(SERVER, USUAL))
-    beside = {
-        key.removeprefix(f"{SERVER}."): value for key, value in keys.items() if key.startswith(f"{SERVER}.")
-    }
-    return name + (f" ({', '.join(f'{key} {value}' for key, value in beside.items())})" if beside else "")
+def _server(name: str, keys: dict[str, Any], differ: Sequence[str]) -> str:
+    """Name a server, with those of its parameters that differ from those of other servers with its name."""
+    own = [key for key in differ if key.startswith(f"{SERVER}.") and key in keys]
+    beside = [f"{key.removeprefix(f'{SERVER}.')} {keys[key]}" for key in own]
+    return name + (f" ({', '.join(beside)})" if beside else "")

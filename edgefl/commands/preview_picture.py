@@ -10,7 +10,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.clock import time_axis
-from edgefl.analysis.figures.map import MapDrawing
+from edgefl.analysis.figures.map import COLOURS, MapDrawing
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT, heading, plain, whole
 from edgefl.analysis.page.formatting import count_of
 from edgefl.commands.preview_data import Preview
@@ -56,14 +56,16 @@ def _costs(preview: Preview) -> str:
 
 def _explained(preview: Preview) -> str:
     """Explain the marks of the map."""
-    several = ", coloured by their cell" if preview.world.scenario.layout.several else ""
+    more = " and marked" if len(preview.world.served) > len(COLOURS) else ""
+    several = f", coloured{more} by their cell" if preview.world.scenario.layout.several else ""
     grey = " (grey: no server)" if len(preview.world.served) < preview.ground.layout["cells"] else ""
     ways = (
         f" at the start{several}{grey}; lines: their tracks"
         if _ways(preview)
         else f", which do not move{_so_far(preview)}{several}"
     )
-    return f"Dots: devices{ways}{'; crosses: handovers' if len(preview.handovers_m) else ''}."
+    crosses = "; crosses: handovers" if len(preview.handovers_m) else ""
+    return f"{'Marks' if more else 'Dots'}: devices{ways}{crosses}."
 
 
 def _so_far(preview: Preview) -> str:

@@ -22,6 +22,7 @@ from edgefl.commands.shared import (
     refuse_two_values,
 )
 from edgefl.commands.told import Told
+from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl.scenario.scenario import Scenario
@@ -54,7 +55,27 @@ def run(
     refuse_two_values(set_ or (), seed)
     loaded = load(scenario, set_ or (), seed)
     told = Told("run", json=json, quiet=quiet)
+    if left_out := _learner_left_out(scenario):
+        if told.plain:
+            complain(f"note: {left_out}")
+        told.add(notes=[left_out])
     _carry_out(loaded, partial(simulate, loaded, out, device=device, progress=False), snapshot_rounds, told)
+
+
+def _learner_left_out(scenario: Path) -> str:
+    """Return a note if a scenario is from the directory of a run with an external learner; otherwise ''."""
+    from edgefl.run_directory.reading import about_of
+
+    try:
+        learner = (about_of(scenario.parent).get("learner") or {}).get("name")
+    except EdgeflError:  # the folder is no run directory, or the run has to be repeated
+        return ""
+    if not learner:
+        return ""
+    return (
+        f"{scenario.parent} was trained by the learner {learner}, which is not in its scenario, so this run does not"
+        f" train; with edgefl.simulate({str(scenario)!r}, learner=...) it trains"
+    )
 
 
 def resume(

@@ -168,8 +168,15 @@ def _text(path: Path) -> str:
             raw = file.read(LARGEST_FILE + 1)
     except (OSError, ValueError) as error:  # a path with a NUL raises a ValueError
         if isinstance(error, IsADirectoryError):
-            inside = ", ".join(str(each) for each in sorted(path.glob("*.yaml"))[:MOST_FILES])
-            remedy = f"give a file: {inside}" if inside else "it holds no .yaml file: give a scenario's file"
+            inside = sorted(path.glob("*.yaml"))[:MOST_FILES]
+            remedy = f"give a file: {', '.join(map(str, inside))}"
+            if not inside:
+                remedy = "it holds no .yaml file: give a scenario's file"
+            elif inside == [path / "study.yaml"] and any(path.rglob("run.json")):
+                remedy = (
+                    "it holds the runs of a study: read them with `edgefl compare`, or continue the study by"
+                    " `edgefl study` with the study's own file"
+                )
             raise EdgeflError(f"{clipped(str(path), LONGEST_PATH)}: is a folder; {remedy}") from error
         why = getattr(error, "strerror", None) or error
         hint = near_path(path) if isinstance(error, FileNotFoundError) else ""

@@ -73,6 +73,7 @@ class Scenario(Shown):
 
     name: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        max_length=200,  # a folder is called by this name and a seed, in at most 255 bytes
         description="a-z, A-Z, 0-9, . _ -, beginning with a letter or digit",
     )
     seed: int = Field(100, ge=0, le=LARGEST_SEED, description="the run is a function of scenario and seed")

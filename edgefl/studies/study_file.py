@@ -108,6 +108,7 @@ class Study(Section):
 
     name: str = Field(
         pattern=rf"^{LABEL.pattern}$",
+        max_length=200,  # a folder is called by this name and a seed, in at most 255 bytes
         description="a-z, A-Z, 0-9, spaces, . _ -, beginning with a letter or digit",
     )
     scenario: str = Field(

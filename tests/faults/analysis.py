@@ -292,7 +292,7 @@ FAULTS = (
         "joules to a target leave out work under way",
         "the joules of an asynchronous run that ends with the model that reaches the target",
         "tests/end_to_end/test_stop.py::test_joules_to_a_target_include_work_under_way",
-        "3 % of the joules",
+        "1 % of the joules",
         edited(
             "edgefl.analysis.measures.metrics:with_spending",
             '["energy_cut_j", UNDER_WAY]',

@@ -1,7 +1,7 @@
 """Tails: the power that radios draw after a transfer, until the next transfer or the connection's release."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -80,6 +80,18 @@ class Tails:
             return None
         self._since_s[device] = None
         return longest_s
+
+    def ended_j(self, since_s: Mapping[int, float]) -> float:
+        """Return the energy of the ended tails that have not been taken.
+
+        Args:
+            since_s: device -> time; the device's earlier tails, and tails of other devices, do not count.
+        """
+        return math.fsum(
+            self.energy_j(device, ended_s - began_s)
+            for (device, began_s), ended_s in self._ended_s.items()
+            if began_s > since_s.get(device, math.inf)
+        )
 
     def energy_j(self, device: int, lasts_s: float) -> float:
         """Return the energy in J of a device's tail of this duration."""

@@ -1,6 +1,6 @@
 """Define a finished round; if rounds overlap, it is all work that ended between two models."""
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -37,10 +37,10 @@ class Made:
     """A finished round; if rounds overlap, all work that ended between two models.
 
     key: session, phase and number. facts: properties of the stage. turn: rounds of the global model begun so far.
-    version: version of the model after the round. jobs: the ended jobs, at least one. local: work of each device, in
-    the order of jobs. working: devices still at work. busy: these devices, and those whose update still waits.
-    overlaps: whether rounds may overlap. unbooked_s: earliest start of a job that is not among `jobs`; now if there
-    is none. exchanged: exchange of models, or None.
+    version: version of the model after the round. jobs: the ended jobs, at least one. local: work of each device,
+    in the order of jobs. working: devices still at work. busy: these devices, and those whose update still waits,
+    each with the start of its work. overlaps: whether rounds may overlap. unbooked_s: earliest start of a job
+    that is not among `jobs`; now if there is none. exchanged: exchange of models, or None.
     """
 
     key: RoundKey
@@ -51,7 +51,7 @@ class Made:
     jobs: Sequence[JobDone]
     local: LocalRound
     working: int
-    busy: Collection[int]
+    busy: Mapping[int, float]
     overlaps: bool
     unbooked_s: float
     evaluation: Evaluation | None

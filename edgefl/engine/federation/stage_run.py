@@ -169,7 +169,7 @@ class StageRun:
         server, facts, sampled = self._server, self._facts, self._session.sampled
         key = (self._session.number, facts.phase, number)
         if facts.evaluates:
-            busy = sorted(self._work.busy.intersection(server.attendance.present()))
+            busy = sorted(self._work.busy.keys() & server.attendance.present())
             return server.rounds.choose(key, idle, server.counts.turn, room, self._stage, busy)
         there = sorted(set(idle).intersection(sampled.get(facts.phase, ())))
         if not there:

@@ -104,9 +104,10 @@ class WorkUnderWay:
         return not (self.working or self.arrived or self.ended)
 
     @property
-    def busy(self) -> set[int]:
-        """Devices that cannot be dispatched, because they are working or their update is waiting."""
-        return {job.device for job in self.working.values()} | {done.device for done in self.arrived}
+    def busy(self) -> dict[int, float]:
+        """Devices that cannot be dispatched, as they work or their update waits, with the start of their work."""
+        jobs: list[Job | JobDone] = [*self.working.values(), *self.arrived]
+        return {job.device: job.dispatch.start_s for job in jobs}
 
     @property
     def lost(self) -> int:

@@ -109,10 +109,11 @@ class Npz(Dataset):
             (x_shape, x_type), (y_shape, y_type) = headers[f"x{part}"], headers[f"y{part}"]
             kinds = {1: "biufUS", 2: "biuf"}.get(len(y_shape), "")
             if y_type.kind not in kinds:
+                column = "; one column becomes a list by y.ravel()" if y_shape[1:] == (1,) else ""
                 raise EdgeflError(
                     f"{self.path}: y{part} is {y_type} {list(y_shape)}: y needs one label per sample, an integer or "
                     "a word; for a regression, one float per sample; for several labels per sample, an array [n, L] "
-                    "of 0 and 1"
+                    f"of 0 and 1{column}"
                 )
             if len(x_shape) < 2 or x_shape[0] != y_shape[0] or x_type.kind not in "buif":
                 raise EdgeflError(

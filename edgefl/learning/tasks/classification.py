@@ -34,6 +34,8 @@ class Classification(Task):
                 )
                 if not several and np.array_equal(y, np.rint(y)):
                     instead = f"convert whole numbers by y.astype(int); {instead}"
+                if y.shape[1:] == (1,):
+                    instead = "one column of labels becomes a list by y.ravel()"
                 raise EdgeflError(
                     f"{data.targets_of(name)}: classes need one label per sample, an integer or a word ({instead})"
                 )

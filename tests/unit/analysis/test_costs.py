@@ -145,6 +145,18 @@ def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:
     assert cost_analysis(load_runs(path))["uploads"].tolist() == [2, 2, 5]
 
 
+def test_a_run_without_a_round_has_idle_joules_and_time(write_run: Write) -> None:
+    path = a_run(write_run, {"name": "similarity"})
+    for name in ("rounds.csv", "devices.csv", "sessions.csv"):
+        head = (path / name).read_text().splitlines()[0]
+        (path / name).write_text(f"{head}\n")
+    runs = load_runs(path)
+    found = breakdown(runs, energy_by_class(runs)).iloc[0]
+    assert (found.energy_j, found.idle_j, found.total_j) == (25, 5, 30)  # as in the ledger
+    assert (found.rounds_s, found.between_s) == (0, found.simulated_s)
+    assert breakdown(runs)["energy_j"].tolist() == [0.0]  # without the ledger
+
+
 def test_stages_are_counted_as_the_paper_does(write_run: Write) -> None:
     costs = cost_analysis(load_runs(a_run(write_run, {"name": "similarity", "history": None}))).set_index(
         "stage"

@@ -117,3 +117,17 @@ def test_devices_have_the_colour_of_their_cell_and_streets_are_there() -> None:
     found = ["#{:02x}{:02x}{:02x}".format(*seen[80, column]) for column in (30, 50, 70)]
     assert found == [PALETTE[1].lower(), ELSEWHERE, ELSEWHERE]
     assert axes.get_xlim() == (-500, 500)
+
+
+def test_cells_of_one_colour_have_different_markers() -> None:
+    """Seven cells have six colours, so a device of the seventh cell is drawn as a square, beside a round one."""
+    ground = ground_of(
+        {"cell": CELL, "layout": {**OPEN, "sites": [[0, 0]] * 7, "azimuth_deg": [[0]] * 7}, "devices": {}}, {}
+    )
+    _, drawn = drawing(Figure(), ground, list(range(7)))
+    assert drawn.colour(6) == drawn.colour(0)
+    assert [drawn.marker(cell) for cell in (0, 5, 6, math.nan, 99)] == ["o", "o", "s", "o", "o"]
+    places_m, none = np.array([[0.0, 0.0], [50.0, 0.0]]), np.empty((0, 2))
+    drawn.show(places_m, np.array([0.0, 6.0]), [], np.empty(0), none)
+    shown = {mark: np.asarray(one.get_offsets()).tolist() for mark, one in drawn._devices.items()}
+    assert shown == {"o": [[0.0, 0.0]], "s": [[50.0, 0.0]]}

@@ -38,6 +38,18 @@ def test_the_same_server_is_nothing_to_say(write_run: Write) -> None:
     assert several_servers(load_runs(run.parent).info) == ""
 
 
+def test_servers_of_one_name_are_told_apart_by_the_parameters_that_differ(write_run: Write) -> None:
+    for buffer in (5, 10):
+        run = write_run(f"b{buffer}", [{"session": 1, "round": 1}], SESSION, variant=f"b{buffer}")
+        (run / "scenario.yaml").write_text(
+            f"rounds: {{server: {{name: fedbuff, concurrency: 20, buffer: {buffer}}}}}\n"
+        )
+    assert several_servers(load_runs(run.parent).info) == (
+        "a round means different things in these variants (rounds.server: b5 fedbuff (buffer 5), b10 fedbuff (buffer"
+        " 10))"
+    )
+
+
 def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> None:
     comparison = compare(two_servers, target=0.8)
     table = comparison.table.set_index("variant")

@@ -100,11 +100,38 @@ def test_cost_against_the_swept_key_by_series(write_run: Write) -> None:
 
 def test_a_series_without_a_value_is_called_none() -> None:
     points = {
-        (setting, "all"): {"devices.count": count, "learning.uplink_codec": codec}
-        for setting, (codec, count) in enumerate([(None, 5), (None, 10), ("qsgd", 5), ("qsgd", 10)])
+        ((("count", count), ("uplink_codec", codec)), "all"): {
+            "devices.count": count,
+            "learning.uplink_codec": codec,
+        }
+        for codec, count in [(None, 5), (None, 10), ("qsgd", 5), ("qsgd", 10)]
     }
     names = _series(points, ["devices.count"])
     assert set(names.values()) == {"uplink_codec none", "uplink_codec qsgd"}
+
+
+def test_a_series_of_a_grid_with_variants_has_the_variant_s_name_and_the_other_axis() -> None:
+    """The variants set the codec, and a site's power follows from the bandwidth, so neither is in a name."""
+    points = {
+        ((("bandwidth", hz), ("count", count)), variant): {
+            "devices.count": count,
+            "radio.bandwidth_hz": hz,
+            "radio.budget.server_power_dbm": hz / 1e6,
+            "learning.uplink_codec": codec,
+        }
+        for hz in (5e6, 20e6)
+        for count in (5, 10)
+        for variant, codec in (("plain", None), ("coded", "qsgd"))
+    }
+    names = _series(points, ["devices.count"])
+    assert list(dict.fromkeys(names.values())) == [
+        "plain, bandwidth 5 MHz",
+        "coded, bandwidth 5 MHz",
+        "plain, bandwidth 20 MHz",
+        "coded, bandwidth 20 MHz",
+    ]
+    alone = {place: point for place, point in points.items() if place[1] == "plain"}
+    assert set(_series(alone, ["devices.count"]).values()) == {"bandwidth 5 MHz", "bandwidth 20 MHz"}
 
 
 def test_a_key_that_follows_another_is_no_axis_and_makes_no_series(write_run: Write) -> None:
@@ -291,7 +318,7 @@ def test_two_keys_make_a_map(write_run: Write) -> None:
     ],
 )
 def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, shown: str) -> None:
-    """The chosen metric is in the lines of text, in the figure's only panel, and in the table."""
+    """The chosen metric is in the only figure's only panel, and in the table, beside time and energy."""
     line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     assert line.costs == (column,)
     (ax,) = sweep_figure(line).axes
@@ -305,7 +332,8 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
         "accuracy": ["50.0", "90.0"],
     }
     assert values == expected[metric]
-    assert [figure.name for figure in line.figures] == ["sweep.png", "sweep_pareto.png"]
+    assert [figure.name for figure in line.figures] == ["sweep.png"]
+    assert headline(line).filter(regex="^(time|energy) from").shape[1] == 2
 
 
 def test_a_map_shows_the_metric_at_its_colour_bar(write_run: Write) -> None:

@@ -56,6 +56,11 @@ def test_equal_costs_are_called_equal(write_run: Write) -> None:
     same = [(10.0, 5.0, 0.9), (12.0, 6.0, 0.9), (11.0, 7.0, 0.9)]
     _, second, *_ = verdicts(write_run, {"ours": same, "b": same})
     assert second == "b needs exactly the time and energy of ours to 80 % accuracy with each of 3 seeds."
+    further = compare(LAST[0], target=[0.8, 0.6]).verdicts[-1]
+    assert further == (
+        "60 % accuracy: ours reaches it in every session; b needs exactly the time and energy of ours with each of 3"
+        " seeds."
+    )
 
 
 def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:

@@ -147,7 +147,12 @@ def test_a_key_in_quotes_may_begin_with_a_bracket(tmp_path: Path) -> None:
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     large = saved(tmp_path, b" " * (LARGEST_FILE + 1))
+    run = tmp_path / "study" / "plain" / "seed-1"
+    run.mkdir(parents=True)
+    for file in (run.parents[1] / "study.yaml", run / "run.json"):
+        file.write_text("{}")
     for path, message in [
+        (run.parents[1], "is a folder; it holds the runs of a study: read them with `edgefl compare`"),
         (tmp_path, "is a folder; give a file: "),
         (tmp_path / "none.yaml", "cannot be read (No such file or directory)"),
         (tmp_path / "a\0b", "cannot be read"),

@@ -358,6 +358,13 @@ def test_labels_saved_as_floats_are_refused_with_their_file(y: np.ndarray, remed
         Classification().check(Npz(path="a.npz").load())
 
 
+@pytest.mark.parametrize("y", [Y[:, None], Y[:, None].astype(str)])
+def test_a_column_of_labels_is_refused_with_its_remedy(y: np.ndarray) -> None:
+    np.savez("a.npz", x=X, y=y)
+    with refused_at("", "a.npz: y is ", "one column", "becomes a list by y.ravel()"):
+        Classification().check(Npz(path="a.npz").load())
+
+
 def test_numbers_saved_as_integers_are_refused_with_their_file() -> None:
     np.savez("a.npz", x_train=X, y_train=Y, x_test=X, y_test=Y)
     with refused_at(

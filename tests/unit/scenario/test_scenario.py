@@ -81,6 +81,12 @@ def test_overrides(tmp_path: Path) -> None:
             load(write(tmp_path, GOOD + "  local: {lr: 0.01}\n"), [override])
 
 
+def test_a_name_too_long_for_a_folder_is_refused(tmp_path: Path) -> None:
+    assert load(write(tmp_path, GOOD.replace("small", "x" * 200))).name == "x" * 200
+    with refused_at("name", "must have at most 200 characters"):
+        load(write(tmp_path, GOOD.replace("small", "x" * 201)))
+
+
 def test_later_errors_name_the_line(tmp_path: Path) -> None:
     loaded = load(write(tmp_path, GOOD))
     with pytest.raises(EdgeflError, match=r"a\.yaml:5 learning\.dataset: gone"), loaded.naming_places():
