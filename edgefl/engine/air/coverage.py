@@ -33,7 +33,8 @@ class Coverage:
 
     A link is usable if, in both directions, its SINR averaged over fading and interference exceeds the SINR of the
     lowest CQI by `coverage_margin_db`. The uplink is judged as if the device had the whole band and could concentrate
-    its power on part of it; its SINR on a smaller share is no lower. A device without a link is not in connected
+    its power on part of it, on resource blocks up to the power that power control allows there; its SINR on a smaller
+    share is no lower. A device without a link is not in connected
     mode, so it is absent. `radio_link_monitoring` handles links that are lost during a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin is above Qout: a link is lost at
@@ -44,6 +45,7 @@ class Coverage:
     Args:
         at_sites: returns the mean interference over noise at a cell's site, given all devices' positions and the
             cell.
+        by_blocks: whether the uplink has resource blocks.
     """
 
     def __init__(
@@ -53,12 +55,15 @@ class Coverage:
         monitoring: RadioLinkMonitoring,
         gains: LargeScaleGains,
         at_sites: Callable[[np.ndarray, int], float],
+        *,
+        by_blocks: bool,
     ) -> None:
         margin = float(db_to_linear(margin_db))
         self._needed = {direction: margin * monitoring.lowest_snr[direction] for direction in DIRECTIONS}
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
+        self._smallest_part = monitoring.smallest_part["uplink"] if by_blocks else None
         self._known: dict[int, _Known] = {}  # cell -> results for the latest positions
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
@@ -80,7 +85,10 @@ class Coverage:
     def _has_link(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
         state = self._gains.of_links(positions_m[ids], ids, np.full(len(ids), cell))
         sinr = self._budget.mean_snr(state, 1)
-        power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
+        if self._smallest_part is None:
+            power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
+        else:
+            power = np.minimum(self._budget.control(state) * self._smallest_part, 1.0)
         uplink = sinr["uplink"] * power / (1.0 + self._at_sites(positions_m, cell))
         enough: np.ndarray = (sinr["downlink"] >= self._needed["downlink"]) & (
             uplink >= self._needed["uplink"]

@@ -163,7 +163,10 @@ class Radio:
         if margin_db is None:
             return None
         at_sites = self._interference.mean_at_site if self._settings.by_slot else lambda *_: 0.0
-        return Coverage(margin_db, self.budget, self.air.monitoring, self.gains, at_sites)
+        by_blocks = self.air.carriers["uplink"].blocks is not None
+        return Coverage(
+            margin_db, self.budget, self.air.monitoring, self.gains, at_sites, by_blocks=by_blocks
+        )
 
     def open_round(
         self,

@@ -1,6 +1,7 @@
 """Decide when gains are measured, and when a weak link is given up."""
 
 from edgefl.channel.modulation import Steps
+from edgefl.channel.resource_blocks import blocks_of
 from edgefl.channel.tdd import Direction, rounding_s
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -9,7 +10,8 @@ from edgefl.engine.air.radio_settings import RadioSettings
 class RadioLinkMonitoring:
     """The slots in which gains are measured, and the number of slots after which a link is given up.
 
-    A link is out of sync, and carries no data, while its SNR, averaged over fading, is below the SNR of CQI 1. A link
+    A link is out of sync, and carries no data, while its SNR, averaged over fading, is below the SNR of CQI 1, on the
+    smallest part of the band on which the transmitter can concentrate its power. A link
     that stays out of sync for T310 fails; a link that recovers earlier continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. In 3GPP, T310 starts after N310 indications
     based on the block errors of a hypothetical downlink control channel. Here both directions are measured, and a
@@ -28,12 +30,18 @@ class RadioLinkMonitoring:
         self.t310: int | None = None
         self.t311 = round(settings.monitoring.t311_s / settings.slot_s)
         self.reestablishment = max(1, round(settings.monitoring.reestablishment_s / settings.slot_s))
+        # lowest SNR on the whole band, and the smallest part of the band, by direction
         self.lowest_snr: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 0.0)
+        self.smallest_part: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 1.0)
         if settings.monitoring.t310_s is not None:
             self.t310 = max(1, round(settings.monitoring.t310_s / settings.slot_s))
             for direction in DIRECTIONS:
                 steps = settings.steps(direction) or Steps(settings.link.snr_gap_db)
-                self.lowest_snr[direction] = steps.lowest_snr
+                whole = steps.whole.lowest_snr
+                part = steps.lowest_snr / whole
+                if settings.in_blocks(direction):  # a transmitter uses at least one block
+                    part = max(part, 1 / blocks_of(settings.bandwidth_hz, settings.slot_s))
+                self.lowest_snr[direction], self.smallest_part[direction] = part * whole, part
 
     def measures_at(self, time_s: float) -> bool:
         """Return whether the gains of all links are due for measurement at this time."""

@@ -195,8 +195,23 @@ class Link:
         if air.monitoring.t310 is None or not (air.dynamic or share):
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
-        lowest_snr = air.monitoring.lowest_snr[direction]
-        return _mean_snr(air, direction, share, fading, self.snr(direction)) >= lowest_snr
+        return (
+            self._best_snr(direction, share, fading, self.snr(direction))
+            >= air.monitoring.lowest_snr[direction]
+        )
+
+    def _best_snr(self, direction: Direction, share: float, fading: Fading, snr: float) -> float:
+        """Return the mean SNR over fading that monitoring compares with its lowest SNR.
+
+        On few resource blocks, a device has at most the SNR on a block that power control allows.
+
+        Args:
+            snr: mean SNR on the whole band, at the link's power.
+        """
+        if self.by_blocks(direction):
+            full, most = self.on_block(direction, snr)
+            snr = min(full, most * self.round.air.monitoring.smallest_part[direction])
+        return _mean_snr(self.round.air, direction, share, fading, snr)
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:
         """Return the mean SNR over fading on a share of the band, from the mean SNR on the whole band."""
@@ -291,7 +306,7 @@ class Link:
             partial(self.snr_now, direction),
             partial(self.known_snr, direction),
             # called at each measurement of each transfer, so constants are bound once
-            partial(_mean_snr, air, direction, share, fading),
+            partial(self._best_snr, direction, share, fading),
         )
         return moving, MonitoredTransfer(air, moving, *now, air.monitoring.lowest_snr[direction])
 

@@ -86,6 +86,47 @@ def test_the_edge_is_where_the_weaker_direction_has_its_margin(rule: str, part: 
     assert without.simulation.network.out_of_coverage(0) is None
 
 
+P0_DBM, ALPHA = -95.0, 0.8
+
+
+def test_power_control_limits_the_edge_on_resource_blocks() -> None:
+    """A device cannot put more power on a block than power control allows, so fewer blocks do not help it.
+
+    The power received on 180 kHz is P0 - (1 - alpha) x path loss; it must exceed noise, lowest SNR and margin.
+    """
+    needed_dbm = -174 + 10 * math.log10(180e3) + 9.0 + 10 * math.log10(LOWEST) + MARGIN_DB
+    most_loss_db = (P0_DBM - needed_dbm) / (1 - ALPHA)
+    near_m, far_m = 10.0, 5000.0
+    while far_m - near_m > 1e-6:
+        middle_m = (near_m + far_m) / 2
+        loss_db = float(UMi().path_loss_db(middle_m, carrier_hz=3.5e9, line_of_sight=False))
+        near_m, far_m = (middle_m, far_m) if loss_db < most_loss_db else (near_m, middle_m)
+    assert near_m < edge_m(DEVICE_W, PART)
+    limited = {"uplink_power_over_share": "full", "uplink_p0_dbm": P0_DBM, "uplink_alpha": ALPHA}
+    small = at([near_m - 0.01, near_m + 0.01], radio={"sharing": "dynamic", "budget": limited})
+    assert small.simulation.radio.air.carriers["uplink"].blocks
+    assert small.simulation.network.present(0) == [0]
+
+
+@pytest.mark.parametrize("bandwidth_hz", [5e6, 10e6, 50e6])
+@pytest.mark.parametrize("p0_dbm", [None, -95.0, -105.0])
+def test_transfers_on_static_links_end_or_fail(bandwidth_hz: float, p0_dbm: float | None) -> None:
+    """A static link that carries nothing is out of sync and fails after T310; otherwise its transfer never ended."""
+    radio = {
+        "sharing": "dynamic",
+        "bandwidth_hz": bandwidth_hz,
+        "monitoring": {"coverage_margin_db": None, "t310_s": 0.1, "t311_s": 0.0},
+        "budget": {"uplink_power_over_share": "full", "uplink_p0_dbm": p0_dbm, "server_power_dbm": 50.0},
+    }
+    places_m = np.geomspace(20.0, 1500.0, 24).tolist()
+    rows = at(places_m, radio=radio, learner=Scripted(work=(1, 0, 1_000, 1_000))).run().rows.of[DeviceRound]
+    completed = {row.device for row in rows if row.outcome == "completed"}
+    failed = {row.device for row in rows if row.outcome.startswith("failed")}
+    assert completed | failed == set(range(24))
+    assert completed
+    assert failed
+
+
 def test_the_downlink_decides_where_it_is_the_weaker_one() -> None:
     radio = {"budget": {"server_power_dbm": 13.0}}
     down_m = edge_m(SERVER_W / 1000)

@@ -157,7 +157,7 @@ def test_a_run_beyond_the_table_is_noted(tmp_path: Path) -> None:
     run = simulate(replayed(tmp_path, table), tmp_path / "run")
     (note,) = [one for one in json.loads((run / "run.json").read_text())["notes"] if "measured" in one]
     assert "end at 3 s" in note
-    assert "last rate stayed in force" in note
+    assert "last rate stays in force" in note
 
 
 HEAD = "time_s,device,downlink_mbit_s,uplink_mbit_s\n"
