@@ -25,7 +25,8 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
 
     Devices are trained one by one, on any processor:
         - if the model has layers that neither PyTorch nor edgefl ships, because vmap may not support them;
-        - if the model has recurrent layers or embedding bags, which vmap itself runs one by one, with overhead;
+        - if the model has recurrent layers, embedding bags or attention, which vmap itself runs one by one, with
+          overhead;
         - if a trial step fails under vmap, or draws random numbers (see `LocalTraining`);
     and on a CPU:
         - if the model has convolutions;
@@ -63,7 +64,7 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
         together: how many devices would be stacked: all devices of a round, or the number that fits a chunk.
     """
     layers = list(module.modules())
-    if any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag)) for layer in layers):
+    if any(isinstance(layer, (*RECURRENT, nn.EmbeddingBag, nn.MultiheadAttention)) for layer in layers):
         return "sequential"
     if not all(f"{type(layer).__module__}.".startswith(SHIPPED) for layer in layers):
         return "sequential"

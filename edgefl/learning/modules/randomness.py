@@ -33,8 +33,13 @@ def seeded(generator: torch.Generator, torch_device: torch.device) -> Iterator[N
     seed = int(torch.randint(2**63 - 1, (), generator=generator))
     with torch.random.fork_rng(devices=_gpus(torch_device)):
         torch.default_generator.manual_seed(seed)
-        if torch_device.type != "cpu":
-            torch.get_device_module(torch_device).manual_seed(seed)
+        if (
+            torch_device.type == "cuda"
+        ):  # `torch.cuda.manual_seed` would seed the current GPU, perhaps another
+            state = torch.Generator(torch_device).manual_seed(seed).get_state()
+            torch.cuda.set_rng_state(state, torch_device)
+        elif torch_device.type == "mps":
+            torch.mps.manual_seed(seed)
         yield
 
 
@@ -43,7 +48,8 @@ def _gpus(torch_device: torch.device) -> list[torch.device]:
 
 
 def _of_torch(torch_device: torch.device) -> list[Tensor]:
-    return [torch.get_rng_state(), *(torch.cuda.get_rng_state(gpu) for gpu in _gpus(torch_device))]
+    states = [torch.get_rng_state(), *(torch.cuda.get_rng_state(gpu) for gpu in _gpus(torch_device))]
+    return [*states, torch.mps.get_rng_state()] if torch_device.type == "mps" else states
 
 
 def _of_numpy() -> tuple[bytes, int]:

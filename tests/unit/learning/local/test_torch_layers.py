@@ -1,6 +1,6 @@
 """Test that models of any layers of torch.nn train reproducibly, whatever else draws random numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
 from edgefl.learning.data.batches import draw_batches
 from edgefl.learning.local import local_training
+from edgefl.learning.local.batching import STACKED_FROM, choose
+from edgefl.learning.local.local_task import LocalTask
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.trained_model import TrainedModel
@@ -214,6 +216,29 @@ def test_any_layer_trains_and_repeats(name: str, algorithm: Algorithm) -> None:
     again = of(ALL[name], threads=2)
     torch.manual_seed(999)
     assert torch.equal(rounds(again, algorithm), found)
+
+
+def test_auto_does_not_stack_attention() -> None:
+    """PyTorch would warn that vmap runs attention one by one."""
+    layers = ALL["TransformerEncoderLayer without dropout"]()
+    assert choose(layers, STACKED_FROM, torch.device("cpu")) == "sequential"
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_a_devices_numbers_do_not_depend_on_other_devices(name: str) -> None:
+    """A device ends with the same bytes alone and after another device; another seed gives other numbers."""
+    train = of(DRAWING[name])
+
+    def models(ids: Sequence[int], seed: int | None = None) -> Tensor:
+        generators = [np.random.default_rng(k) for k in ids]
+        plan = draw_batches([OWN[k] for k in ids], [STEPS] * len(ids), BATCH, generators)
+        if seed is not None:
+            plan.seeds[:] = seed
+        return train.run(LocalTask(train.layout.flatten(train._module), plan, LR, FedAvg())).rows.clone()
+
+    (alone,) = models([1])
+    assert torch.equal(models([0, 1])[1], alone)
+    assert not torch.equal(models([1], seed=7)[0], alone)
 
 
 @pytest.mark.parametrize("name", DRAWING)
