@@ -247,12 +247,11 @@ class Trace(Mobility):
                 " milliseconds, or 1e-6 for microseconds",
                 ("devices", "mobility", "time_scale"),
             )
-        if self.geo is None and not degrees and look_like_degrees(rows[:, 1:], self._origin):
-            raise EdgeflError(
-                f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees; set geo: true and the"
-                " scenario's origin_lon_lat, or geo: false if they are metres",
-                PLACE,
-            )
+        undeclared = self.geo is None and self.scale == 1 and not degrees
+        if undeclared and look_like_degrees(rows[:, 1:], self._origin):
+            seen = f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees"
+            remedy = "set geo: true and the scenario's origin_lon_lat, geo: false if they are metres, or"
+            raise EdgeflError(f"{seen}; {remedy} scale: 1000 if they are kilometres", PLACE)
 
 
 class _Recorded:
