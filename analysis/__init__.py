@@ -1,6 +1,7 @@
 """Read run directories into tidy tables; compute the papers' metrics; draw comparisons and figures."""
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def __getattr__(name: str) -> Any:
         return import_module("edgefl.analysis.measures.metrics")
     for module, names in _LAZY.items():
         if name in names:
-            return getattr(import_module(f"edgefl.analysis.{module}"), name)
+            from edgefl.analysis.page.arguments import naming_arguments
+
+            found = getattr(import_module(f"edgefl.analysis.{module}"), name)
+            globals()[name] = naming_arguments(found) if isinstance(found, FunctionType) else found
+            return globals()[name]
     raise AttributeError(f"module 'edgefl.analysis' has no attribute '{name}'")
 
 

@@ -11,7 +11,7 @@ from edgefl.channel.band_flows import BandFlow, BandFlows
 from edgefl.channel.band_slots import BandRules, BandState
 from edgefl.channel.interference import power_of_all
 from edgefl.channel.modulation import Steps
-from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, rounded, usable
+from edgefl.channel.resource_blocks import BlockLink, carried, divide, in_order, quotas, rounded, usable
 from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.channel.units import FloatArray
 
@@ -253,24 +253,26 @@ class BlockRules(BandRules):
         """Return [n, 1] the number of blocks, at least one, in the part [n] of the band that each radio can use."""
         return np.maximum((widest * self.blocks + 1e-9).astype(np.int64), 1)[:, None]
 
-    def _quotas(self, flows: BandFlows) -> list[tuple[npt.NDArray[np.intp] | slice, int]]:
-        """Return each group's rows and its number of resource blocks."""
+    def _quotas(
+        self, flows: BandFlows, turn: IntArray
+    ) -> list[tuple[npt.NDArray[np.intp] | slice, IntArray, IntArray]]:
+        """Return each group's rows, and its numbers of resource blocks in each slot and in all earlier slots, [s]."""
         if self.groups is None:
-            return [(slice(None), self.blocks)]
+            return [(slice(None), np.full(len(turn), self.blocks), turn * self.blocks)]
         parts = self._parts(flows)
-        blocks = rounded(np.array([part for _, part in parts]), self.blocks).tolist()
-        return [(rows, quota) for (rows, _), quota in zip(parts, blocks, strict=True)]
+        each = zip(*quotas(np.array([part for _, part in parts]), self.blocks, turn), strict=True)
+        return [(rows, *of_group) for (rows, _), of_group in zip(parts, each, strict=True)]
 
     def _held(self, flows: BandFlows, shares: FloatArray, most: IntArray, turn: IntArray) -> IntArray:
         """Return [n, s] the blocks of flows with fixed shares of the band."""
         if (
             self.groups is None and (shares == shares[0]).all()
         ):  # with equal shares, no block is left that another flow could use
-            return divide(most, self.blocks, turn)
+            return divide(most, self.blocks, turn * self.blocks)
         given = np.zeros_like(most)
-        for rows, quota in self._quotas(flows):
+        for rows, quota, earlier in self._quotas(flows, turn):
             if np.ptp(shares[rows]) == 0.0:
-                given[rows] = divide(most[rows], quota, turn)
+                given[rows] = divide(most[rows], quota, earlier)
             else:
                 given[rows] = np.minimum(most[rows], rounded(shares[rows], self.blocks)[:, None])
         return self._all_given(given, most, turn)
@@ -278,7 +280,7 @@ class BlockRules(BandRules):
     def _all_given(self, given: IntArray, most: IntArray, turn: IntArray) -> IntArray:
         """Return the flows' blocks [n, s], with left-over blocks divided among flows that can use more of them."""
         left = self.blocks - given.sum(axis=0)
-        return given + divide(most - given, left, turn) if left.any() else given
+        return given + divide(most - given, left, turn * left) if left.any() else given
 
     def _by_slot(
         self,
@@ -300,11 +302,12 @@ class BlockRules(BandRules):
         history = np.empty((len(turns), 2, len(flows)))
         view = self._view(flows, state)
         view.average, view.airtime = average, airtime
-        need, quotas = flows.need, self._quotas(flows)
+        need, of_groups = flows.need, self._quotas(flows, turns)
         targets = np.minimum(most, self._to_target(flows)[:, None])
         for i, (weight, turn) in enumerate(zip(weights.tolist(), turns.tolist(), strict=True)):
             view.slot, view.efficiency = self.carrier.frame.slot_of(turn), alone[i]
-            for rows, quota in quotas:
+            for rows, blocks, _ in of_groups:
+                quota = int(blocks[i])
                 some = view if isinstance(rows, slice) else view.some(rows, quota / self.blocks)
                 order = self.scheduler.order(some)
                 if getattr(order, "shape", None) != (len(some),):

@@ -104,7 +104,7 @@ class BlockSweep:
         while right < len(turn):
             now, guess = slice(right, None), ends
             np.logical_and(begun[:, now], turn[now] < guess[:, None], out=there[:, now])
-            given = divide(most[:, now], rules.blocks, turn[now], there[:, now])
+            given = divide(most[:, now], rules.blocks, turn[now] * rules.blocks, there[:, now])
             rates, used[:, now] = rules.rates(link.at(now), given)
             np.multiply(rates, weights[now], out=got[now].T)
             _add_up(got[now], before if right == 0 else got[right - 1])

@@ -155,7 +155,7 @@ def _padded(steps: Steps) -> tuple[int, FloatArray, FloatArray]:
 
 
 def divide(
-    most: IntArray, blocks: int | IntArray, turn: IntArray, there: npt.NDArray[np.bool_] | None = None
+    most: IntArray, blocks: int | IntArray, earlier: IntArray, there: npt.NDArray[np.bool_] | None = None
 ) -> IntArray:
     """Divide each slot's blocks equally among flows; blocks that a flow cannot use go to other flows.
 
@@ -164,7 +164,7 @@ def divide(
     Args:
         most: [n, s] number of blocks that each flow can use in each slot.
         blocks: number of blocks to divide; one number for all slots, or [s].
-        turn: [s] number of each slot, counting the slots that serve this direction.
+        earlier: [s] number of blocks that were divided in all earlier slots.
         there: [n, s] whether a flow takes part in a slot; by default, all flows take part.
 
     Returns:
@@ -177,7 +177,7 @@ def divide(
     if there is not None:
         most, place = most * there, np.add.accumulate(there, axis=0, dtype=np.int64)
         flows = np.maximum(place[-1], 1)
-    level, before = blocks // flows, (turn * blocks) % flows
+    level, before = blocks // flows, earlier % flows
     more = most > level
     if there is None and more.all():
         return level + ((place - 1 - before) % flows < blocks - level * flows)
@@ -199,6 +199,24 @@ def divide(
     # the remainder goes to the flows after the first `before` flows, and then to those first flows
     given += more & (((place > before) & (place <= before + rest)) | (place <= before + rest - others))
     return given
+
+
+def quotas(parts: FloatArray, blocks: int, turn: IntArray) -> tuple[IntArray, IntArray]:
+    """Divide slots in whole blocks among groups, so that each group gets its part of all blocks on average.
+
+    Args:
+        parts: [groups] part of the band of each group; the sum is 1.
+        turn: [s] number of each slot, counting the slots that serve this direction.
+
+    Returns:
+        [groups, s] blocks of each group in each slot; [groups, s] blocks of each group in all earlier slots.
+    """
+    ends = np.cumsum(parts)[:, None] * blocks
+    ends[-1] = blocks
+    # the first groups together get the whole blocks that are due to them by the end of each slot
+    earlier, later = (np.floor(ends * when + 1e-9).astype(np.int64) for when in (turn, turn + 1))
+    before = np.diff(earlier, axis=0, prepend=0)
+    return np.diff(later, axis=0, prepend=0) - before, before
 
 
 def rounded(shares: FloatArray, blocks: int) -> IntArray:

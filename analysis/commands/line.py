@@ -163,11 +163,12 @@ def papers(
         edgefl papers --run cheap
     """
     from edgefl.analysis.page.formatting import ending_in
+    from edgefl.analysis.page.own_files import file_to_write
     from edgefl.analysis.reports import papers as known
     from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
-    file = None if out is None else ending_in(out, ".md")
+    file = None if out is None else file_to_write(ending_in(out, ".md"))
     if run:
         for line in rerun(run, record):
             print(line, flush=True)
@@ -239,13 +240,15 @@ def report(
     from edgefl.analysis.reports.moving import draw_moving
     from edgefl.analysis.runs.clock import hour_of
 
-    page, drawn = page_to_write(out) if out else None, dict[str, Path]()
+    drawn = dict[str, Path]()
     if picture:  # first, since most mistakes are the picture's, and then nothing is written
+        if out:
+            page_to_write(out)
         hour = None if at is None else hour_of(at)
         drawn["picture"] = draw_moving(runs, picture, cell=cell, at_hour=hour, phone=phone)
     elif at is not None or cell or phone:
         raise ValueError("--at, --cell and --phone describe a picture: name its file with --picture")
-    files = {"report": write_report(runs, page), **drawn}
+    files = {"report": write_report(runs, out), **drawn}
     if json:
         table = [{"about": about, "file": file} for about, file in files.items()]
         print(document("report", out=files["report"].parent, table=table))

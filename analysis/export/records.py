@@ -44,13 +44,22 @@ class RunRecord:
 
 @dataclass(frozen=True)
 class StudyRecord:
-    """A study's runs for export, and the files of comparisons in the study's folder."""
+    """A study's runs for export, and the files of comparisons in the study's folder.
+
+    Attributes:
+        home: the folder of comparisons; comparisons of each federation are in subfolders.
+    """
 
     path: Path
     name: str
     runs: Sequence[RunRecord]
+    home: Path
     files: Sequence[Path]
     notes: Sequence[str]
+
+    def name_of(self, file: Path) -> str:
+        """Return the name of one of the study's files, with the federation's folder if it is in one."""
+        return file.relative_to(self.home).as_posix()
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,8 @@ def study_of(path: str | Path) -> StudyRecord:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the report's notes name the runs left out
         by_setting = load_settings(folder, partial=None)
-    records = []
+    records: list[RunRecord] = []
+    federations: dict[str, None] = {}
     name = folder.resolve().name
     for setting, runs in by_setting.items():
         spent = totals(runs.rounds).set_index(RUN)
@@ -93,13 +103,15 @@ def study_of(path: str | Path) -> StudyRecord:
             run = Path(str(row.path))
             about = json.loads((run / "run.json").read_text(encoding="utf-8"))
             name = about.get("study") or name
+            if about.get("federation"):
+                federations[about["federation"]] = None
             group = ", ".join(filter(None, (named(setting), str(row.variant))))
             key = (row.variant, row.seed)
             records.append(
                 RunRecord(
                     path=run,
-                    name=f"{group} seed {row.seed}",
-                    key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.seed}".strip(),
+                    name=f"{group} seed {row.own_seed}",
+                    key=f"{(about.get('identity') or {}).get('hash', '')} {group} {row.own_seed}".strip(),
                     group=group,
                     settings=keys_of(run),
                     about=_about(about),
@@ -108,11 +120,12 @@ def study_of(path: str | Path) -> StudyRecord:
                 )
             )
     home = by_setting.first.home or folder
-    files = sorted(file for pattern in FILES for file in home.glob(pattern))
+    folders = [home, *(home / name for name in federations)]
+    files = sorted(file for each in folders for pattern in FILES for file in each.glob(pattern))
     if (folder / "run.json").exists():  # tables of a single run belong to no comparison
         files = []
     notes = dict.fromkeys(note for runs in by_setting.values() for note in runs.left_out)
-    return StudyRecord(folder, name, records, files, tuple(notes))
+    return StudyRecord(folder, name, records, home, files, tuple(notes))
 
 
 def _about(about: dict[str, Any]) -> dict[str, str]:

@@ -43,7 +43,8 @@ def write(study: StudyRecord, out: Path) -> Exported:
         parent = client.create_run(experiment, run_name=whole, tags={KEY: whole}).info.run_id
         client.set_terminated(parent)
     for file in study.files:
-        client.log_artifact(parent, str(file))
+        inside = Path(study.name_of(file)).parent.name  # files of two federations have the same names
+        client.log_artifact(parent, str(file), inside or None)
     new = [record for record in study.runs if record.key not in there]
     for record in new:
         _write_run(client, experiment, parent, record)

@@ -70,11 +70,14 @@ def _write_files(study: StudyRecord, key: str, out: Path) -> None:
 
     run = _begun(study, out, key, name=f"study {study.name}", job_type="study")
     for file in study.files:
+        name = study.name_of(file)
         if file.suffix == ".csv":
-            run.log({file.name: wandb.Table(dataframe=pd.read_csv(file, **EXACT))})
+            run.log({name: wandb.Table(dataframe=pd.read_csv(file, **EXACT))})
         elif file.suffix == ".png":
-            run.log({file.name: wandb.Image(str(file))})
+            run.log({name: wandb.Image(str(file))})
         else:
             # copy the file, since a link would break once the study moves
-            run.save(shutil.copy(file, run.dir), base_path=run.dir, policy="end")
+            copy = Path(run.dir, name)
+            copy.parent.mkdir(exist_ok=True)
+            run.save(shutil.copy(file, copy), base_path=run.dir, policy="end")
     _ended(run)

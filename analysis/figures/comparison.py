@@ -19,6 +19,7 @@ from edgefl.analysis.figures.style import INK, Styles, heading, note, plain, sty
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import bounded
 from edgefl.analysis.measures.results import RECURRING, Comparison
+from edgefl.analysis.measures.scope import own_seeds
 from edgefl.analysis.measures.service import Services
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
@@ -45,25 +46,28 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
         heading(figure, 0.965, title, _spread(comparison) + circles)
         _accuracy(figure.add_axes(TOP), comparison, styles)
     else:
-        first, rounds, sessions = next(iter(styles)), comparison.rounds, comparison.runs.sessions
-        shown = sessions[(sessions["variant"] == first) & (sessions["seed"] == comparison.seeds[0])]
+        first, rounds, runs = next(iter(styles)), comparison.rounds, comparison.runs
+        ours = (runs.sessions["variant"] == first) & (runs.sessions["seed"] == comparison.seeds[0])
+        (seed,) = own_seeds(runs.info[runs.info["variant"] == first], comparison.seeds[:1])
         cells = "Cells are weighted by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
         of = f" of {first}" if len(styles) > 1 else ""
-        ticks = f"{cells}Ticks mark where a session{of} begins (seed {comparison.seeds[0]})."
+        ticks = f"{cells}Ticks mark where a session{of} begins (seed {seed})."
         heading(
             figure, 0.965, "Test accuracy of the models in use, by time of day", _spread(comparison) + ticks
         )
-        draw_by_clock(figure, CLOCK, rounds, shown, services, styles, comparison.clock)
+        draw_by_clock(figure, CLOCK, rounds, runs.sessions[ours], services, styles, comparison.clock)
 
     if comparison.target is None:
         _round_costs(figure, comparison, styles)
         return figure
-    probes = ", probe rounds included" if comparison.detail["probe_rounds"].gt(0).any() else ""
+    probes = "probe rounds and " if comparison.detail["probe_rounds"].gt(0).any() else ""
     missed = comparison.table["not_reached"].any()
     hatched = " Hatched bars: the target was not reached by the end of the session." if missed else ""
     again = "Sessions whose labels were seen before. " if comparison.scope == RECURRING else ""
     means = _spread(comparison, "whiskers")
-    explained = f"{again}{means}Counted from the start of the session{probes}.{hatched}"
+    explained = (
+        f"{again}{means}Counted from the start of the session, {probes}last radio tails included.{hatched}"
+    )
     goal = comparison.target.named(comparison.reference, len(comparison.table) == 1)
     heading(figure, 0.365, f"Cost of reaching {goal}", explained)
     _cost_bars(figure.add_axes(LEFT), comparison, styles, "seconds_to_target", ("simulated time", TIME_UNITS))

@@ -49,7 +49,7 @@ def curves_figure(comparison: Comparison, services: Services) -> Figure:
 
 
 def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
-    """Average a variant's accuracy over seeds, at equal times and at equal joules.
+    """Average a variant's accuracy over seeds, at equal times and at equal joules (`metrics.spent_in_run`).
 
     An accuracy is valid until the end of the next tested round. Cells are averaged within a seed, weighted by the
     devices that they serve, and their joules are summed. A curve ends where the first of the runs ends.
@@ -57,7 +57,7 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
     own = []
     for key, run in rounds.groupby(metrics.RUN):
         run = run.sort_values("end_s")
-        own.append((run, run["energy_j"].cumsum().to_numpy(), services[key]))
+        own.append((run, metrics.spent_in_run(run), services[key]))
     times_s = np.linspace(0, min(float(run["end_s"].max()) for run, _, _ in own), POINTS)
     joules = np.linspace(0, min(float(spent_j[-1]) for _, spent_j, _ in own), POINTS)
     by_time = [_accuracy_at(run, times_s, service) for run, _, service in own]

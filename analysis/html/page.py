@@ -13,6 +13,7 @@ from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.replay import replay_of
 from edgefl.analysis.html.setting import MOST_NAMED
 from edgefl.analysis.page.formatting import ending_in
+from edgefl.analysis.page.own_files import file_to_write
 from edgefl.analysis.page.score_words import ACCURACY, named, table_said
 from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs, load_runs
@@ -21,8 +22,6 @@ ASSETS = resources.files("edgefl.analysis.html") / "assets"
 SCRIPTS = ("unpack.js", "charts.js", "world.js", "device.js", "replay.js", "page.js")
 FILE = "report.html"
 MOST_REPLAYS = 6  # number of replays in one page
-MARK = " · edgefl report</title>"  # in the head of each report, see assets/page.html
-HEAD = 4096  # number of characters in which the mark stands
 
 
 def write_report(path: str | Path, out: str | Path | None = None) -> Path:
@@ -50,19 +49,7 @@ def write_report(path: str | Path, out: str | Path | None = None) -> Path:
 
 def page_to_write(out: str | Path) -> Path:
     """Return the path of a report to write; refuse other endings, and existing files that are not reports."""
-    page = ending_in(out, ".html", ".htm")
-    try:
-        head = ""
-        if page.is_file():
-            with page.open(encoding="utf-8", errors="replace") as file:
-                head = file.read(HEAD)
-    except OSError as error:
-        raise ValueError(f"cannot read {page} ({error.strerror}): choose another --out") from error
-    if head and MARK not in head:
-        raise ValueError(
-            f"{page} exists and is not an edgefl report: choose another --out, or delete the file"
-        )
-    return page
+    return file_to_write(ending_in(out, ".html", ".htm"))
 
 
 def report(runs: Runs) -> str:
@@ -143,7 +130,7 @@ def _tables(runs: Runs) -> str:
 
 
 def _about(runs: Runs) -> str:
-    seeds = sorted(runs.info["seed"].unique())
+    seeds = sorted(runs.info["own_seed"].unique())
     named = f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"
     wall_s = runs.info["wall_s"].sum()
     simulated_s = runs.info["simulated_s"].sum()

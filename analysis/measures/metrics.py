@@ -144,10 +144,24 @@ def with_spending(rounds: pd.DataFrame) -> pd.DataFrame:
     running, in full: if the run goes on, later transfers cut these tails short (`energy_cut_j`).
     """
     spells = rounds.sort_values([*SESSION, "start_s"], ignore_index=True)
-    spent_j = spells.groupby(SESSION)["energy_j"].cumsum()
-    for column in spells.columns.intersection(["energy_cut_j", UNDER_WAY]):
-        spent_j += spells[column].fillna(0.0)
-    return spells.assign(spent_j=spent_j)
+    return spells.assign(spent_j=spells.groupby(SESSION)["energy_j"].cumsum() + _at_an_end(spells))
+
+
+def spent_in_run(run: pd.DataFrame) -> np.ndarray:
+    """Return [rounds] the joules of a run that ends with each of its rounds, given in order of their ends.
+
+    The joules are those of `with_spending`, summed over sessions and cells. A shorter run may spend more, as its
+    tails are whole; the joules are then those of the cheapest run that is no shorter, so that they never decrease.
+    """
+    by_cell = _at_an_end(run).groupby(run["cell"])
+    of_cells = pd.DataFrame(dict(iter(by_cell))).reindex(run.index).ffill()
+    spent_j = run["energy_j"].cumsum() + of_cells.sum(axis=1)
+    return np.minimum.accumulate(spent_j.to_numpy()[::-1])[::-1]
+
+
+def _at_an_end(rounds: pd.DataFrame) -> pd.Series:
+    """Return the joules that a run has spent in addition to those of its rounds if it ends with each round."""
+    return rounds[rounds.columns.intersection(["energy_cut_j", UNDER_WAY])].fillna(0.0).sum(axis=1)
 
 
 def target_accuracy(

@@ -45,6 +45,11 @@ class SideBySide(NamedTuple):
         return cls(info, rounds, sessions, seeds, reference, variants_of(info, reference))
 
 
+def own_seeds(info: pd.DataFrame, seeds: Iterable[int]) -> tuple[int, ...]:
+    """List the own seeds of the runs that are compared with given seeds."""
+    return tuple(sorted(info.loc[info["seed"].isin(list(seeds)), "own_seed"].astype(int).unique()))
+
+
 def roundless(runs: Runs) -> list[str]:
     """List the folders of runs without a training round.
 
@@ -53,13 +58,7 @@ def roundless(runs: Runs) -> list[str]:
     """
     have = _have_rounds(runs.info, runs.rounds)
     if not have.any():
-        ended = (runs.info["status"] == "completed").all()
-        fault = (
-            "rounds: simulate at least one session"
-            if ended
-            else "ended session: continue them with `edgefl resume`"
-        )
-        raise ValueError(f"the runs in {runs.path} have no {fault}")
+        raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     return [str(path) for path in runs.info.loc[~have, "path"]]
 
 

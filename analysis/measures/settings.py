@@ -7,6 +7,7 @@ import pandas as pd
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.scope import roundless, scope_of
+from edgefl.analysis.measures.unlike import identical
 from edgefl.analysis.page.formatting import ranges
 from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.servers import several_servers
@@ -94,7 +95,9 @@ def on_servers(info: pd.DataFrame) -> list[str]:
 
 
 def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:
-    """Note which settings trained the same models: all their rounds have the same accuracy and loss."""
+    """Note which settings trained the same models, with equal accuracies and losses, and which variants are equal."""
+    every = pd.concat([runs.rounds for runs in by_setting.values()])
+    notes += identical(every[every["seed"].isin(seeds)])
     alike: dict[str, list[str]] = {}
     for setting, runs in by_setting.items():
         rounds = runs.rounds[runs.rounds["seed"].isin(seeds)].sort_values([*metrics.SESSION, "round"])

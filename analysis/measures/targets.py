@@ -101,6 +101,13 @@ def check_known(target: Target, known: bool, reference: str | None) -> None:
         )
 
 
+def untrained(given: "str | float | Target | Iterable[str | float | Target]", instead: str) -> str:
+    """Return the note on runs without training, which also says that requested targets do not apply."""
+    keys = [one.key for one in targets_of(given) if one.key != DEFAULT]
+    targets = f"; the target{'s' * (len(keys) > 1)} {', '.join(keys)} cannot be applied" * bool(keys)
+    return f"no run has an accuracy (runs without training): {instead}{targets}"
+
+
 def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str:
     """Return the name of the folder for reports on given targets; '' for the default target."""
     keys = [one.key for one in targets_of(given)]

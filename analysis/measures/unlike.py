@@ -1,4 +1,4 @@
-"""Notes on what makes compared runs unlike: sessions, labels, rounds."""
+"""Notes on what makes compared runs unlike: sessions, labels, rounds; or on variants that are all alike."""
 
 import pandas as pd
 
@@ -23,8 +23,32 @@ def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_round
         notes.append(f"{what}: this is not a paired comparison")
     if not by_rounds:
         return notes
-    training = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+    training = compared_rounds(rounds, detail)
     return notes + _fewer_rounds(training) + (_other_tests(training) if target else [])
+
+
+def compared_rounds(rounds: pd.DataFrame, detail: pd.DataFrame) -> pd.DataFrame:
+    """Keep the training rounds of the sessions of `detail` that are compared."""
+    return training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+
+
+def first_rounds_of(training: pd.DataFrame) -> int:
+    """Return the number of first rounds that are averaged, fewer than usual if all variants have fewer rounds."""
+    return min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
+
+
+def identical(rounds: pd.DataFrame) -> list[str]:
+    """Return a note for each group of variants that have the same rounds, to the last digit."""
+    alike: dict[bytes, list[str]] = {}
+    for variant, own in rounds.groupby("variant", sort=False):
+        content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
+        alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
+    return [
+        f"variants {', '.join(group[:-1])} and {group[-1]} gave identical results: the settings in which they differ"
+        " had no effect"
+        for group in alike.values()
+        if len(group) > 1
+    ]
 
 
 def _fewer_rounds(training: pd.DataFrame) -> list[str]:
@@ -36,7 +60,7 @@ def _fewer_rounds(training: pd.DataFrame) -> list[str]:
     least = (
         training["round"].where(early & of_all).groupby([training[name] for name in SPELL]).nunique().min()
     )
-    most = min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
+    most = first_rounds_of(training)
     fewer = f", in one session only {least}" if least < most else ""
     which = f"{first_rounds_named(most)} are over the rounds that all variants tested in a session"
     return [f"accuracies of the {which}{fewer}"]

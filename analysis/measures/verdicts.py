@@ -8,10 +8,11 @@ import numpy as np
 import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
-from edgefl.analysis.measures.metrics import SESSION, of_run, rounds_of_all, time_to_target, training_rounds
+from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
+from edgefl.analysis.measures.unlike import compared_rounds, first_rounds_of
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     ROUNDING,
@@ -21,7 +22,6 @@ from edgefl.analysis.page.formatting import (
     first_rounds_named,
     with_unit,
 )
-from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
 NO_INTERVAL = "one seed, so no interval"
@@ -120,8 +120,7 @@ def first_of(rounds: pd.DataFrame, detail: pd.DataFrame) -> str:
 
     Only rounds that all variants have count, in the sessions of `detail` that are compared.
     """
-    compared = training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
-    return first_rounds_named(min(FIRST_ROUNDS, int(rounds_of_all(compared).max())))
+    return first_rounds_named(first_rounds_of(compared_rounds(rounds, detail)))
 
 
 def verdicts(

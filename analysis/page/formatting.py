@@ -146,10 +146,15 @@ def with_interval(mean: float, low: float, high: float) -> str:
     return f"{amount_beside(mean, min(below, above))} ({ends})"
 
 
-def named_seeds(seeds: Sequence[int], interval: bool = False) -> str:
-    """Describe a table's number of seeds and the meaning of ±, or name its only seed."""
-    spread = "95 % interval (t)" if interval else "standard deviation"
-    return f"{len(seeds)} seeds, mean ± {spread}" if len(seeds) > 1 else f"seed {seeds[0]}"
+def named_seeds(seeds: Sequence[int], interval: bool = False, own: Sequence[int] = ()) -> str:
+    """Describe a table's number of seeds and the meaning of ±, or name its only seed.
+
+    Runs of different seeds that are compared as runs of one seed are named by their own seeds.
+    """
+    if len(seeds) > 1:
+        return f"{len(seeds)} seeds, mean ± {'95 % interval (t)' if interval else 'standard deviation'}"
+    each = own or seeds
+    return f"seed{'s' * (len(set(each)) > 1)} {ranges(each)}"
 
 
 def ending_in(file: str | Path, *endings: str) -> Path:

@@ -16,9 +16,10 @@ from rich.table import Table
 from rich.text import Text
 
 from edgefl.analysis.page import inline
-from edgefl.analysis.page.formatting import did_you_mean
+from edgefl.analysis.page.formatting import did_you_mean, named_seeds
 from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
+from edgefl.analysis.page.own_files import WRITTEN_BY, file_to_write
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 from edgefl.analysis.page.words import Words
 
@@ -35,6 +36,8 @@ class Found:
         table: the table in the first CSV file.
         reference: the variant that other variants are compared with, shown in bold; or None.
         seeds: the seeds that results are averaged over.
+        own_seeds: the seeds of the runs themselves; they differ from `seeds` if runs of different seeds are compared
+            as runs of one seed.
         out: the folder of all files.
         notes: remarks for the reader, one sentence each.
         score: name of the task's score in run.json.
@@ -45,9 +48,14 @@ class Found:
     table: pd.DataFrame = field(repr=False)
     reference: str | None
     seeds: tuple[int, ...]
+    own_seeds: tuple[int, ...] = ()
     out: Path
     notes: tuple[str, ...]
     score: str = ACCURACY
+
+    def named_seeds(self, interval: bool = False) -> str:
+        """Describe the seeds for a title; instead of a single common seed, name the seeds of the runs themselves."""
+        return named_seeds(self.seeds, interval, self.own_seeds)
 
     @property
     def figures(self) -> tuple[Path, ...]:
@@ -183,17 +191,23 @@ class Report:
         return next((self.out / f"{name}.png" for name in self.figures), None)
 
     def write(self) -> "Report":
-        """Write all files; create the folder if needed.
+        """Write all files; create the folder if needed, and replace only files of earlier reports.
 
         Raises:
-            ValueError: the folder cannot be created or written.
+            ValueError: the folder cannot be created or written, or a file in it is not of edgefl.
         """
+        for file, frame in self.numbers.items():
+            file_to_write(self.out / file, columns=list(frame.columns))
+        drawn = [f"{name}{ending}" for name in self.figures for ending in (".png", ".pdf")[: 1 + self.pdf]]
+        for file in (*self.texts, *drawn):
+            file_to_write(self.out / file)
         try:
             self.out.mkdir(parents=True, exist_ok=True)
             for file, frame in self.numbers.items():
                 (self.out / file).write_text(csv_text(frame), encoding="utf-8")
             for file, text in self.texts.items():
-                (self.out / file).write_text(text, encoding="utf-8")
+                mark = f"\n{WRITTEN_BY}\n" if file.endswith(".md") else ""
+                (self.out / file).write_text(text + mark, encoding="utf-8")
             inside = self.inside
             for name, figure in self.figures.items():
                 figure.savefig(self.out / f"{name}.png", metadata=inside)

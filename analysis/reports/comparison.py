@@ -21,15 +21,16 @@ from edgefl.analysis.measures.scope import (
     notes_on,
     on_power,
     own_notes,
+    own_seeds,
     population_kinds,
     roundless,
     scope_of,
 )
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.targets import Target, apart, targets_of, with_peaks
-from edgefl.analysis.measures.unlike import unlike
+from edgefl.analysis.measures.targets import Target, apart, targets_of, untrained, with_peaks
+from edgefl.analysis.measures.unlike import identical, unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
-from edgefl.analysis.page.formatting import count_of, did_you_mean, named_seeds
+from edgefl.analysis.page.formatting import count_of, did_you_mean
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
 from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.reports import comparison_tables as tables
@@ -114,6 +115,9 @@ def compare(
     notes = _notes(given, layout)
     both = SideBySide.of(given, reference, notes)
     targets = with_peaks(targets_of(target), both.variants, both.reference)
+    if not both.rounds["accuracy"].notna().any():
+        notes.append(untrained(target, "only latency and energy are compared"))
+    notes += identical(both.rounds)
     kinds, folder = _kinds(both, recurring, overlap, notes), given.folder(out, apart(target))
     detail = averages.with_metrics(kinds, both.rounds, both.sessions, both.reference, targets)
     return _compared(given, both, detail, targets, recurring, layout=layout, out=folder, notes=notes)
@@ -141,8 +145,6 @@ def _compared(
     goal = targets[0] if trained and targets else None
     if trained:
         notes += unlike(detail, rounds, target=bool(targets), by_rounds=not several)
-    else:
-        notes.append("no run has an accuracy (runs without training): only latency and energy are compared")
     found = ratios(detail, totals, variants, base, goal)
     table = averages.of_variants(detail, totals, variants).join(_shown(found, base, goal), on="variant")
     return Comparison(
@@ -157,6 +159,7 @@ def _compared(
         targets=tuple(targets) if trained else (),
         layout=layout,
         seeds=tuple(both.seeds),
+        own_seeds=own_seeds(both.info, both.seeds),
         scope=scope,
         clock=clock,
         verdicts=(
@@ -220,7 +223,7 @@ def _kinds(both: SideBySide, recurring: Recurring, overlap: float, notes: list[s
 
 def caption(comparison: Comparison) -> str:
     """Return the caption of the headline table."""
-    seeds = named_seeds(comparison.seeds, comparison.layout.interval)
+    seeds = comparison.named_seeds(comparison.layout.interval)
     if not comparison.trained:
         return f"Latency and energy ({seeds})"
     goal = comparison.target

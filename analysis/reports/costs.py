@@ -59,7 +59,7 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
     shown = _tables(of_runs, by_class, stages, variants)
-    over = ["Means over seeds, ± standard deviation."] * (given.info["seed"].nunique() > 1)
+    over = ["Means over seeds, ± standard deviation."] * bool(given.info["variant"].duplicated().any())
     sentences = [*over, *EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]

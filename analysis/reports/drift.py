@@ -25,13 +25,12 @@ from edgefl.analysis.measures.drift import (
     participants,
 )
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.measures.scope import SideBySide
+from edgefl.analysis.measures.scope import SideBySide, own_seeds
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
     TIME_UNITS,
     amount,
-    named_seeds,
     spreads,
     unit_for,
 )
@@ -139,6 +138,7 @@ def compare_drift(
         out=given.folder(out),
         reference=both.reference,
         seeds=tuple(both.seeds),
+        own_seeds=own_seeds(both.info, both.seeds),
         reading=reading,
         notes=tuple(notes),
         rounds=rounds,
@@ -210,7 +210,7 @@ def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
 
 def report(comparison: DriftComparison) -> Report:
     """Return the report of a comparison, with a table for each change of concept."""
-    title = f"Concept drift ({named_seeds(comparison.seeds)})"
+    title = f"Concept drift ({comparison.named_seeds()})"
     changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
     latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
     return Report.of(

@@ -15,7 +15,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import COLOURS, MapDrawing, points_of
 from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
-from edgefl.analysis.page.pictures import picture_to_write
+from edgefl.analysis.page.own_files import file_to_write
 from edgefl.analysis.runs.clock import HOURS
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
@@ -173,7 +173,7 @@ def draw_moving(
         )
     if out.suffix in FILMS and at_hour is not None:
         raise ValueError(f"{out}: a film shows the whole run, so it has no hour (--at); a picture has one")
-    picture_to_write(out, "--picture")
+    file_to_write(out, "--picture")
     day = moving_run(given_runs([runs], load_runs, partial=None), cell)
     drawing = _MovingDrawing(day, phone=phone)
     try:

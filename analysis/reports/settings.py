@@ -14,14 +14,13 @@ from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.metrics import TIE, training_rounds
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import on_power, own_notes, reference_of, variants_of
+from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of, variants_of
 from edgefl.analysis.measures.uncertainty import LEAST
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
     count_of,
     first_rounds_named,
-    named_seeds,
     ranges,
     unit_for,
     with_spread,
@@ -79,6 +78,7 @@ def compare_settings(
         variants=tuple(variants),
         reference=reference,
         seeds=tuple(seeds),
+        own_seeds=own_seeds(info, seeds),
         sessions=tuple(sorted({int(session) for session in shown.union(sessions or ())})),
         first_rounds=min(first_rounds, int(of_shown.max())) if len(of_shown) else first_rounds,
         trained=by_setting.trained,
@@ -214,7 +214,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
-    first, seeds = first_rounds_named(settings.first_rounds), named_seeds(settings.seeds)
+    first, seeds = first_rounds_named(settings.first_rounds), settings.named_seeds()
     sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"

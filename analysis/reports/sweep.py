@@ -12,16 +12,15 @@ from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.scope import on_power, own_notes, reference_of
+from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of
 from edgefl.analysis.measures.sweep_verdicts import verdicts
-from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, with_peaks
+from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits
 from edgefl.analysis.page.formatting import (
     NOTHING,
     counts_of,
     lower_bound,
-    named_seeds,
     unit_for,
     with_interval,
     with_spread,
@@ -103,6 +102,7 @@ def sweep(
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
     chosen = _chosen(points := of_points(info), keys)
     notes += [*own_notes(info), *on_power(points.values())]
+    notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
     for one in goals:
@@ -115,6 +115,7 @@ def sweep(
         target=goals[0] if goals else None,
         reference=reference,
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
+        own_seeds=own_seeds(info, info["seed"]),
         layout=Layout(transposed=transposed, interval=not deviation),
         out=by_setting.first.folder(out, apart(target)),
         notes=tuple(dict.fromkeys(notes)),
@@ -245,7 +246,7 @@ def _caption(sweep: Sweep) -> str:
         by = "t on logarithms" if POSITIVE.issuperset(sweep.shown) else "t, of costs on logarithms"
         spread = f"and {f'95 % interval ({by})' if max(counts) >= LEAST else 'range'}"
     several = f"{counts_of(counts, 'seed')}, mean {spread}"
-    seeds = several if len(sweep.seeds) > 1 else named_seeds(sweep.seeds)
+    seeds = several if len(sweep.seeds) > 1 else sweep.named_seeds()
     return f"Costs against {' and '.join(sweep.keys)} ({seeds})"
 
 

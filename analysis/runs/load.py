@@ -36,7 +36,8 @@ class Runs:
             payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its
             place in the study's file or, with several folders, in their order), score (name of the score that judges
             models; if it is not accuracy, the score's columns also appear under the name accuracy), stopped (how
-            `stop` ended the run, empty if it did not), learner (name of the run's own learner, empty without one).
+            `stop` ended the run, empty if it did not), learner (name of the run's own learner, empty without one),
+            own_seed (the seed in run.json; if runs of different seeds are compared, `seed` is the lowest of them).
         rounds: rows of rounds.csv of all runs. Accuracy (0..1) is NaN in probe rounds and in runs without training.
         events: rows of events.csv of all runs.
         sessions: rows of sessions.csv of all runs.
@@ -220,7 +221,10 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
 
 
 def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool | None = False) -> Runs:
-    """Read runs as `load_runs` does; settings of a grid become variants, named by setting and variant."""
+    """Read runs as `load_runs` does; settings of a grid become variants, named by setting and variant.
+
+    Each run keeps its own seed, since no runs are paired.
+    """
     info, root, remarks = find_runs(path, names, partial)
     words = [" ".join(label for _, label in setting) for setting in info["setting"]]
     both = [" ".join(filter(None, pair)) for pair in zip(words, info["variant"], strict=True)]
@@ -229,7 +233,7 @@ def load_as_variants(path: Paths, *, names: Sequence[str] = (), partial: bool | 
         (order.index(setting), *place[1:])
         for setting, place in zip(info["setting"], info["place"], strict=True)
     ]
-    return _read(info.assign(variant=both, place=places), root, remarks)
+    return _read(info.assign(variant=both, place=places, seed=info["own_seed"]), root, remarks)
 
 
 def load_settings(path: Paths, *, names: Sequence[str] = (), partial: bool | None = False) -> Settings:

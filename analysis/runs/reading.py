@@ -123,6 +123,13 @@ def whole_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> dict[
     return tables | {name: kept(tables[name]) for name in ("rounds", "sessions")}
 
 
+def has_whole_session(directory: Path, score: str) -> bool:
+    """Return whether an incomplete run has a session that `whole_sessions` keeps."""
+    run = pd.DataFrame({"path": [directory], "variant": "", "seed": 0, "status": "", "score": score})
+    tables = {name: read_all(run, name) for name in ("rounds", "events", "sessions")}
+    return bool(len(whole_sessions(run, tables)["rounds"]))
+
+
 def check_sessions(info: pd.DataFrame, tables: dict[str, pd.DataFrame]) -> None:
     """Raise a ValueError if a training round belongs to a session without a row in sessions.csv."""
     trained = tables["rounds"][tables["rounds"]["phase"] != "probe"]

@@ -15,12 +15,13 @@ from typing import Any
 import pandas as pd
 
 from edgefl.analysis.page.formatting import natural
+from edgefl.analysis.runs.reading import has_whole_session
 from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
+    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner", "own_seed"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -29,7 +30,9 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 # types of the values in run.json, if present
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
-    **dict.fromkeys(("setting", "model", "process", "federations", "learner", "identity", "versions"), dict),
+    **dict.fromkeys(
+        ("setting", "settings", "model", "process", "federations", "learner", "identity", "versions"), dict
+    ),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
 }
@@ -75,9 +78,10 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
         several = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
         remarks.left_out.append(f"left out {paths[0]}{several}: {reason}")
     if not rows:
+        remedy = ", or read incomplete runs with --partial" if partial is False else ""
         raise ValueError(
-            f"no completed run in or below {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one"
-            f" run finish" + (", or read incomplete runs with --partial" if partial is False else "")
+            f"no {'run with a finished session' if partial else 'completed run'} in or below"
+            f" {', '.join(map(str, roots))}: {'; '.join(remarks.left_out)}; let one run finish{remedy}"
         )
     for sentence in remarks.left_out:
         warnings.warn(sentence, stacklevel=4)
@@ -113,7 +117,12 @@ def _near(missing: Path) -> str:
     return f"; did you mean {missing.parent / near[0]}?" if near else ""
 
 
-def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
+def directories_in(root: Path) -> list[Path]:
+    """Return the run directories in or below a folder, as `run_directories` does.
+
+    Raises:
+        ValueError: the folder does not exist, or has no run directory.
+    """
     if not os.path.isdir(root):  # False for a name that is too long, where Path.is_dir raises
         wrong = f"{root} is a file" if os.path.exists(root) else f"no folder {root}"
         raise ValueError(f"{wrong}: give the folder of a run or of a study{_near(root)}")
@@ -122,13 +131,33 @@ def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> 
         raise ValueError(
             f"no run directory (a folder with run.json) in or below {root}: run a scenario first"
         )
+    return directories
+
+
+def _rows(root: Path, partial: bool | None, left_out: dict[str, list[Path]]) -> list[dict[str, Any]]:
     rows = []
-    for directory in directories:
+    for directory in directories_in(root):
         try:
             rows.append(_info(directory, partial, part=directory != root))
         except _NotUsableError as reason:
             left_out.setdefault(str(reason), []).append(directory)
-    return rows
+    return _in_order(rows)
+
+
+def _in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Sort the runs of each study by their settings, in the order of the study's file; others keep their order."""
+    listed = dict[Any, dict[str, Any]]()  # of each study, as known to the run with most settings
+    for row in rows:
+        known = row.pop("settings")
+        if sum(map(len, known.values())) > sum(map(len, listed.setdefault(row["study"], {}).values())):
+            listed[row["study"]] = known
+
+    def place(row: dict[str, Any]) -> list[int]:
+        labels = [(listed[row["study"]].get(axis, []), label) for axis, label in row["setting"]]
+        return [known.index(label) if label in known else len(known) for known, label in labels]
+
+    studies = list(listed)
+    return sorted(rows, key=lambda row: (studies.index(row["study"]), place(row)))
 
 
 def _told_apart(
@@ -207,19 +236,25 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
             "run it again"
         )
     _check_kinds(run)
-    if run.get("status") != "completed" and not (partial and (directory / "rounds.csv").exists()):
-        raise _NotUsableError(_what_is_missing(run, directory))
+    score = str(run.get("score") or "accuracy")
+    if run.get("status") != "completed":
+        if not partial or not (directory / "rounds.csv").exists():
+            raise _NotUsableError(_what_is_missing(run, directory))
+        if not has_whole_session(directory, score):
+            raise _NotUsableError(f"no session has ended; {_what_is_missing(run, directory)}")
     needed = ("seed", "simulated_s") if run.get("status") == "completed" else ("seed",)
     for key in needed:
         if run.get(key) is None:
             raise _NotUsableError(f"run.json is damaged: it has no {key}")
     name, variant, listed = run.get("name") or directory.name, run.get("variant"), run.get("variants") or []
+    settings = (run.get("settings") or {}).items()
     # a federation is a setting only if it was found inside its run, not if it was given by its path
     setting = {"federation": run["federation"]} if part and run.get("federation") else {}
     return {
         "study": run.get("study"),
         **{column: run.get(column) for column in ("seed", "status", "wall_s", "simulated_s", "reference")},
         "path": directory,
+        "settings": {axis: known for axis, known in settings if isinstance(known, list)},
         "setting": tuple({**(run.get("setting") or {}), **setting}.items()),
         "variant": variant or name,
         "name": name,
@@ -228,9 +263,10 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),
         # rank of the variant in the study's file
         "place": (listed.index(variant) if variant in listed else UNKNOWN, natural(variant or name)),
-        "score": str(run.get("score") or "accuracy"),
+        "score": score,
         "stopped": run.get("stopped") or "",
         "learner": str((run.get("learner") or {}).get("name") or ""),
+        "own_seed": run["seed"],
     }
 
 
@@ -257,10 +293,12 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
-        again = (
-            "repeat it with `edgefl study ... --retry`" if run.get("study") else f"continue it with {resume}"
+        if run.get("study"):
+            return f"it failed ({shown}): once the cause is gone, repeat it with `edgefl study ... --retry`"
+        return (
+            f"it failed ({shown}): run a changed scenario in a new directory, or, if the cause was outside it,"
+            f" continue the run with {resume}"
         )
-        return f"it failed ({shown}): once the cause is gone, {again}"
     if status in ("failed", "interrupted"):
         return f"{sentence}: continue it with {resume}"
     if status == "running":

@@ -9,7 +9,6 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
-import click
 import typer
 
 from edgefl.analysis.commands.line import app as reading
@@ -17,7 +16,7 @@ from edgefl.analysis.commands.line import keep_matplotlib_quiet
 from edgefl.analysis.page.words import complain
 from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
-from edgefl.commands.hints import Hinting
+from edgefl.commands.hints import Hinting, errors
 from edgefl.commands.new import new
 from edgefl.commands.run import record, resume, run, watch
 from edgefl.commands.scenarios import examples, scenarios
@@ -37,7 +36,7 @@ app = typer.Typer(
     help="Wireless edge network co-simulator for federated learning.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
-    suggest_commands=not hasattr(click.exceptions, "NoSuchCommand"),  # newer versions of click suggest
+    suggest_commands=not hasattr(errors, "NoSuchCommand"),  # newer versions of click suggest
     pretty_exceptions_enable=False,  # show bugs as Python's own traceback
     context_settings={"help_option_names": ["-h", "--help"]},
 )

@@ -1,20 +1,23 @@
 """Name the commands that have an option if another command is given it."""
 
+import sys
 from typing import Any
 
-import click
+import typer
 from typer.core import TyperGroup
 
+# of click, or, in newer versions of typer, of its own copy of click
+errors: Any = sys.modules[typer.BadParameter.__module__]
 MOST_NAMED = 4  # an option of more commands, such as --out, is probably a slip in another word
 
 
 class Hinting(TyperGroup):
     """The group of all commands, which hints at commands that have an unknown option."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except click.NoSuchOption as error:
+        except errors.NoSuchOption as error:
             having = [
                 f"`{ctx.command_path} {name}`"
                 for name, command in self.commands.items()
@@ -27,4 +30,4 @@ class Hinting(TyperGroup):
             takes_keys = error.ctx and any("--set" in one.opts for one in error.ctx.command.params)
             if error.option_name == "--seed" and takes_keys:
                 message += " Here, write --set seed=N."
-            raise click.UsageError(message, error.ctx) from None
+            raise errors.UsageError(message, error.ctx) from None

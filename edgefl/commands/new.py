@@ -39,7 +39,9 @@ def new(
 
     from edgefl.commands import scaffold
     from edgefl.errors import EdgeflError
+    from edgefl.run_directory.reading import refuse_run_directory
 
+    refuse_run_directory(folder)
     ask = sys.stdin.isatty() and sys.stdout.isatty()
     plain = normalize("NFKD", folder.resolve().name).encode("ascii", "ignore").decode()  # ü becomes u
     default = re.sub(r"[^A-Za-z0-9._-]+", "-", plain).strip("._-") or "first"

@@ -93,6 +93,7 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
     """
     from edgefl.config import shipped
     from edgefl.config.registry import nearest
+    from edgefl.run_directory.reading import refuse_run_directory
 
     if copy:
         named = [file for file in shipped.files(source) if folder and str(folder) in (file.name, file.stem)]
@@ -102,6 +103,7 @@ def _copied(what: str, source: Path, folder: Path | None, *, copy: bool) -> bool
                 f" another folder, or copy only this file, `cp {quote(str(named[0]))} .`"
             )
         into = folder or Path(what)
+        refuse_run_directory(into)
         print(f"{len(shipped.copy(into, source))} files in {into}")
     elif folder is not None:
         known = {name: file for file in shipped.files(source)[::-1] for name in (file.name, file.stem)}

@@ -8,7 +8,7 @@ import typer
 
 from edgefl.analysis.page.words import Words
 from edgefl.config import outside
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError
 
 console = Words()
 
@@ -44,11 +44,6 @@ def _settings(incomplete: str) -> list[str]:
 
 def _checked(settings: list[str] | None) -> list[str] | None:
     """Refuse `--set KEY VALUE`, in which VALUE would be taken for an argument, and two values of one key."""
-    for text in settings or ():
-        if "=" not in text:
-            raise EdgeflError(
-                f"--set {clipped(text)}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05"
-            )
     refuse_two_values(settings or ())
     return settings
 
@@ -59,13 +54,12 @@ def refuse_two_values(settings: Sequence[str], seed: int | None = None) -> None:
     Args:
         settings: KEY=VALUE texts in their order. seed: the value of --seed, which is read last.
     """
-    from edgefl.config.yaml_source import parse_value
+    from edgefl.config.yaml_source import assignment
 
-    given = [(f"--set {clipped(text)}", *text.partition("=")[::2]) for text in settings]
-    given += [] if seed is None else [(f"--seed {seed}", "seed", str(seed))]
+    given = [*map(assignment, settings), *([] if seed is None else [(f"--seed {seed}", "seed", seed)])]
     earlier: dict[tuple[str, ...], tuple[str, Any]] = {}
-    for origin, key, text in given:
-        place, value = tuple(key.strip().split(".")), parse_value(text, origin)
+    for origin, key, value in given:
+        place = tuple(key.split("."))
         for other, (before, replaced) in earlier.items():
             if other[: len(place)] == place and _inside(value, other[len(place) :]) != replaced:
                 section = "; set a section before its keys" if other != place else ""

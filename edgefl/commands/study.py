@@ -287,8 +287,8 @@ def _print_comparison(path: "Path | list[Path]", out: Path, show: "Callable[[Rep
 
 
 def _print_choice(path: Path, choose: "ChoiceSettings", told: Told) -> None:
-    from edgefl.analysis import report_choice
     from edgefl.analysis.page.formatting import placed
+    from edgefl.analysis.reports.choosing import report_choice
 
     try:
         told.report(report_choice(path, key=choose.key, by=choose.by))

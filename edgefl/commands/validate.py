@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from edgefl.analysis.page.words import complain
+from edgefl.analysis.runs.choices import Json, Quiet
 from edgefl.commands.shared import AllowCode, Override, ScenarioFile, TorchDevice, console
 from edgefl.errors import EdgeflError
 
 if TYPE_CHECKING:
     from edgefl.commands.preview_data import Preview
+    from edgefl.run.forecast import Forecast
     from edgefl.scenario.scenario import Scenario
 
 PICTURES = (".png", ".pdf", ".svg", ".webp")
@@ -26,11 +28,13 @@ def validate(
     set_: Override = None,
     device: TorchDevice = "auto",
     allow_code: AllowCode = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Check scenarios and studies without running them: build devices, radio, data and model, and describe them.
 
     Nothing is trained, downloaded or written, except by --plan in a scratch directory. Everything that a run would
-    reject at its start is rejected here.
+    reject at its start is rejected here. With --json, the table has a row per scenario, or per case of a study.
 
     Examples:
 
@@ -41,22 +45,35 @@ def validate(
         edgefl validate scenarios/commute_clock.yaml --plan
 
         edgefl validate quickstart --set learning.local.lr=0.01
+
+        edgefl validate quickstart commute_clock --json
     """
     from rich.text import Text
 
+    from edgefl.commands.told import Told
     from edgefl.config import shipped
     from edgefl.scenario.data_loading import Loaded
     from edgefl.studies.validation import look
 
-    failed, load = False, Loaded(download=False)
+    failed, load, told = False, Loaded(download=False), Told("validate", json=json, quiet=quiet)
     for file in files:
+        cases: list[tuple[str, Forecast]] = []
         try:
             file = shipped.find(file, "scenario")
-            for line in _awaited(look(file, device, load, set_ or (), plan=plan)):
-                console.print(Text(line), soft_wrap=True)
+            for line in _awaited(look(file, device, load, set_ or (), plan=plan, cases_to=cases)):
+                told.console.print(Text(line), soft_wrap=True)
         except EdgeflError as error:
             complain(f"edgefl: error: {error}")  # errors appear in the order of the arguments
+            told.add(table=[{"file": str(file), "case": "", "error": str(error)}])
             failed = True
+            continue
+        if quiet and not json:
+            print(file)
+        told.add(
+            notes=list(dict.fromkeys(f"{file}: {note}" for _, case in cases for note in case.notes)),
+            table=[{"file": str(file), "case": label, "error": None, **case.row()} for label, case in cases],
+        )
+    told.finish()
     if failed:
         raise typer.Exit(2)
 
@@ -114,7 +131,7 @@ def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tup
     Raises:
         EdgeflError: the run would be refused, or the picture cannot be written.
     """
-    from edgefl.analysis.page.pictures import picture_to_write
+    from edgefl.analysis.page.own_files import file_to_write
     from edgefl.commands.preview_data import make_preview
     from edgefl.commands.preview_picture import draw
 
@@ -122,7 +139,7 @@ def written_preview(scenario: "Scenario", out: Path | None, device: str) -> "tup
     if target.suffix not in PICTURES:
         raise EdgeflError(f"--out {target}: give a name that ends in {', '.join(PICTURES)}")
     try:
-        picture_to_write(target, "--out")
+        file_to_write(target)
     except ValueError as error:
         raise EdgeflError(str(error)) from error
     seen = make_preview(scenario, device)

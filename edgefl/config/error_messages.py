@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from edgefl.config.component import Component
 from edgefl.config.gone_keys import ABROAD, GONE, MOVED, NEW_NAMES
+from edgefl.config.plain_values import nested, plain_value
 from edgefl.config.registry import KINDS, did_you_mean, names, nearest
 from edgefl.config.union_errors import of_one_type
 from edgefl.config.units import unit_slip
@@ -192,7 +193,9 @@ def _message(
         text = text.replace(words, shorter)
     if error["type"] != "strict":  # the message of a strict error already contains the value
         remedy = (
-            _named(model, place) or _remedy(error, _model_at(model, place)) or unit_slip(place, error, field)
+            _named(model, place)
+            or plain_value(error, _model_at(model, place), place)
+            or unit_slip(place, error, field)
         )
         text = f"{text}, got {quoted(error['input'])}{remedy}"
     return f"{text}{meaning}"
@@ -209,6 +212,8 @@ def _unknown(
         return "unknown key; if the comma before it is a decimal comma, write a point, as in 0.1"
     if error["input"] is None and (" " in key or ":" in key):  # {mu 0.1} and {mu:0.1} map a key to null
         return f"unknown key; {colon_missing(key)}"
+    if "." in key and key.partition(".")[0] in known:
+        return f"unknown key; write the sections one inside the other: {nested(key, error['input'])}"
     if unnamed and not nearest(key, known):
         kind, default = unnamed
         meant = nearest(key, names(kind))
@@ -294,27 +299,6 @@ def _named(model: type[BaseModel] | None, place: Place) -> str:
     if item is None or not place or place[-1] not in item.model_fields or _model_at(model, place[:-1]):
         return ""
     return f"; a name is missing: write {dotted(place[:-1])}: {{NAME: {{{place[-1]}: ...}}}}"
-
-
-def _remedy(error: Mapping[str, Any], wanted: type[BaseModel] | None) -> str:
-    """Suggest a remedy for a wrong value; '' if unsure. `wanted` is the model that the value should fit."""
-    given = error["input"]
-    if error["type"] == "string_type" and isinstance(given, bool | int | float):
-        return ": write it in quotes"
-    if error["type"] in ("model_type", "dict_type") and given is None:
-        return ": are the lines below indented?"
-    if error["type"] == "model_type" and wanted is not None and isinstance(given, str | int | float):
-        keys = [name for name in wanted.model_fields if _holds(wanted, {name: given})]
-        return f": write {{{keys[0]}: {given}}}" if len(keys) == 1 else ""
-    return ""
-
-
-def _holds(model: type[BaseModel], values: Mapping[str, Any]) -> bool:
-    try:
-        model.model_validate(values)
-    except ValueError:
-        return False
-    return True
 
 
 def _model_at(model: type[BaseModel] | None, place: Sequence[str]) -> type[BaseModel] | None:

@@ -126,6 +126,15 @@ def parse_value(text: str, origin: str) -> Any:
     return node.data() if node else None
 
 
+def assignment(text: str) -> tuple[str, str, Any]:
+    """Read an override `dotted.key=value`; return its origin, for messages, the key, and the parsed value."""
+    key, equals, value = text.partition("=")
+    origin = f"--set {clipped(text)}"
+    if not equals:
+        raise EdgeflError(f"{origin}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05")
+    return origin, key.strip(), parse_value(value, origin)
+
+
 def write(data: Any) -> str:
     """Return data as YAML text from which both `read` and YAML 1.1 (PyYAML) restore the same data."""
     return yaml.dump(data, Dumper=Dumper, sort_keys=False)

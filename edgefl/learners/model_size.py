@@ -14,7 +14,7 @@ from edgefl.learning import memory
 from edgefl.learning.augmentation import Augmentation
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
-from edgefl.learning.data.tested_labels import left_out, tested_labels
+from edgefl.learning.data.tested_labels import doubts, tested_labels
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.objective import task_of
@@ -105,5 +105,5 @@ def _sized(
         payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,
-        tuple(left_out(data)),
+        tuple(doubts(data)),
     )

@@ -117,8 +117,8 @@ class LocalSettings(Section):
     batching: Literal["auto", "stacked", "sequential"] = Field(
         "auto",
         description="stacked: devices train together; sequential: one by one; auto: stacked, except for models with "
-        "recurrent layers or embedding bags and, on a CPU, models with convolutions or fewer than ten devices. Which "
-        "is faster depends on the model, the batch size and the processor or GPU",
+        "recurrent layers or embedding bags, models that cannot be stacked, and, on a CPU, models with convolutions "
+        "or fewer than ten devices. Which is faster depends on the model, the batch size and the processor or GPU",
     )
     precision: Literal["float32", "bf16"] = Field(
         "float32",

@@ -14,7 +14,7 @@ from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import presence
 from edgefl.mobility._traces._samples import Samples, Wanted
-from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
+from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s, too_fast
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
@@ -170,8 +170,7 @@ class Trace(Mobility):
         movement = _Recorded(rows, counts, present, devices)
         movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         movement.wrong_rows = wrong_rows
-        extent_m = float(np.ptp(rows[:, 1:], axis=0).max())
-        doubts = self._doubts(movement, float(steps_m_s.max(initial=0.0)), extent_m)
+        doubts = self._doubts(movement, steps_m_s, extent_m=float(np.ptp(rows[:, 1:], axis=0).max()))
         self.places.notes.extend(f"{self.path}: {doubt}" for doubt in doubts)
         return movement
 
@@ -187,11 +186,12 @@ class Trace(Mobility):
             f" '{clipped(samples.devices[device].id)}' at {time}, and any others like it"
         )
 
-    def _doubts(self, movement: "_Recorded", fastest_m_s: float, extent_m: float) -> Iterator[str]:
+    def _doubts(self, movement: "_Recorded", steps_m_s: np.ndarray, extent_m: float) -> Iterator[str]:
         """Yield notes on speeds that are impossible, because of wrong rows or units, and on long gaps."""
+        fastest_m_s = float(steps_m_s.max(initial=0.0))
         if movement.wrong_rows:
             yield movement.wrong_rows
-        elif fastest_m_s > TRAIN_M_S or 0.0 < fastest_m_s < WALK_M_S:
+        elif too_fast(steps_m_s) or 0.0 < fastest_m_s < WALK_M_S:
             found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
             remedy = self.slower()[1]
             if fastest_m_s < WALK_M_S:
@@ -324,7 +324,7 @@ class _Recorded:
         way_m = np.nan_to_num(to_m - from_m)  # a device stays at its last place before an absence
         square = (way_m**2).sum(axis=0)
         share = np.divide(-(from_m * way_m).sum(axis=0), square, out=np.zeros_like(square), where=square > 0)
-        with np.errstate(invalid="ignore", divide="ignore"):  # between devices, where all places are NaN
+        with np.errstate(all="ignore"):  # NaN between devices, and 5e-324 s for a device with one sample
             earliest, latest = ((at_s - start_s) / (end_s - start_s) for at_s in (0.0, until_s))
         apart_m = np.hypot(*(from_m + np.clip(share, earliest.clip(0, 1), latest.clip(0, 1)) * way_m))
         return float(np.fmin.reduce(apart_m, initial=np.inf))

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -282,7 +283,7 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
     """
     name = _name_of(crs)
     if name is None or DEGREES.search(name):
-        return _checked_degrees
+        return partial(_checked_degrees, name=name)
     try:
         import pyproj
         from pyproj.exceptions import ProjError
@@ -291,11 +292,21 @@ def _degrees_of(crs: Any) -> Callable[[Pairs], Pairs]:
             f"its crs is {quoted(name)}, not degrees: pip install 'edgefl-cosim[maps]', which reads it, or {EXPORT}"
         ) from error
     try:
-        to_degrees = pyproj.Transformer.from_crs(name, "EPSG:4326", always_xy=True)
+        system = pyproj.CRS(name)
+        to_degrees = pyproj.Transformer.from_crs(system, "EPSG:4326", always_xy=True)
     except ProjError as error:
         raise EdgeflError(f"its crs {quoted(name)} is unknown ({clipped(str(error))}); {EXPORT}") from error
 
     def convert(pairs: Pairs) -> Pairs:
+        if system.is_geographic:
+            _checked_degrees(pairs, name)
+        elif all(abs(x) <= 180.0 and abs(y) <= 180.0 for x, y in pairs):
+            # in metres, these would lie within 255 m of the point from which a projection counts
+            x, y = pairs[0]
+            raise EdgeflError(
+                f"({x:g}, {y:g}) looks like degrees, but the file's member crs {quoted(name)} is not in degrees:"
+                f" remove crs, or {EXPORT}"
+            )
         lon_deg, lat_deg = to_degrees.transform(*np.array(pairs).T)
         if not np.isfinite([lon_deg, lat_deg]).all():
             raise EdgeflError(f"{pairs[0]} is outside the file's crs {quoted(name)}; {EXPORT}")
@@ -317,14 +328,18 @@ def _name_of(crs: Any) -> str | None:
     raise EdgeflError(f"its crs {quoted(crs)} names no coordinate reference system; {EXPORT}")
 
 
-def _checked_degrees(pairs: Pairs) -> Pairs:
-    """Return positions in degrees, after checking that each is a longitude followed by a latitude."""
+def _checked_degrees(pairs: Pairs, name: str | None) -> Pairs:
+    """Return positions in degrees, after checking that each is a longitude followed by a latitude.
+
+    Args:
+        name: the coordinate reference system that the file names, if any; it is in degrees.
+    """
     for x, y in pairs:
         if abs(x) > 360.0 or abs(y) > 180.0:
-            raise EdgeflError(
-                f"({x:g}, {y:g}) is not a longitude and latitude, and the file has no member crs that names its"
-                f" projection; {EXPORT}"
-            )
+            says = f"the file has no member crs that names its projection; {EXPORT}"
+            if name is not None:
+                says = f"the file's member crs {quoted(name)} is in degrees: name the projection there, or {EXPORT}"
+            raise EdgeflError(f"({x:g}, {y:g}) is not a longitude and latitude, and {says}")
         if abs(y) > 90.0:
             raise EdgeflError(f"({x:g}, {y:g}) has the latitude first; write the longitude first")
     return pairs

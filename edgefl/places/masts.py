@@ -1,6 +1,7 @@
 """Read masts from tables of cells, such as OpenCelliD's or an operator's, and from GeoJSON points."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -30,6 +31,9 @@ NAMES = {
     "lat": ("lat", "latitude"),
     "azimuth": ("azimuth", "azimuth_deg", "bearing"),
 }
+ALIKE = re.compile(
+    "azimut|bearing|heading|direction|orientation", re.IGNORECASE
+)  # columns that may hold azimuths
 PLACE = ("layout", "sites", "path")  # the scenario's key that names the file
 Values = str | int | float
 Row = tuple[str, Mapping[str, Any]]  # where the row is in the file, for errors, and its values by column
@@ -184,6 +188,7 @@ class _Rows:
         }
         self._azimuths: dict[tuple[float, float], list[float]] = {}  # azimuths of each mast's sectors
         self._with_azimuths = False
+        self._names: dict[str, None] = {}  # columns or properties, in order of appearance
         self._cells = self._chosen = 0
 
     def add(self, where: str, cells: Mapping[str, Any]) -> None:
@@ -191,6 +196,7 @@ class _Rows:
         if any(str(cells.get(column)).strip() not in values for column, values in self._wanted.items()):
             return
         self._chosen += 1
+        self._names.update(dict.fromkeys(cells))
         lon, lat = (
             self._number(where, key, cells.get(key), most) for key, most in (("lon", 180.0), ("lat", 90.0))
         )
@@ -261,6 +267,12 @@ class _Rows:
         azimuths = list(chain.from_iterable(self._azimuths.values())) if self._with_azimuths else []
         if len(set(azimuths)) > 1 and max(abs(90.0 - each) for each in azimuths) <= 2 * math.pi:
             left_out += "; all azimuths lie within 6.3 degrees of north: are they in radians?"
+        alike = "" if self._with_azimuths else next(filter(ALIKE.search, self._names), "")
+        if alike:
+            left_out += (
+                f"; no azimuths are read, but {quoted(alike)} may hold them: to use it, set layout.sites.columns:"
+                f" {{azimuth: {alike}}}"
+            )
         places = many(len(self._azimuths), "place")
         return f"layout.sites: {self._path.name} has {cells} at {places}: {many(kept, 'site')}{sectors_of}{left_out}"
 

@@ -10,6 +10,7 @@ from typing import Any
 import simpy
 
 from edgefl.contract import Learner
+from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.radio import Radio
 from edgefl.engine.cells.network import Network
 from edgefl.engine.cells.positions import looks, recorded_positions
@@ -55,7 +56,8 @@ def compose(
     radio.at_work = network.at_work
     fleet = world.fleet
     devices = Devices(fleet, lambda id_, draws: Device(env, id_, radio.air, draws, network))
-    federations = Federations(env, own.rounds.max_wait_s, ends_s(world.movement))
+    reach = remedies(world.layout, world.fleet)
+    federations = Federations(env, own.rounds.max_wait_s, ends_s(world.movement), reach)
     simulation = Simulation(
         env=env,
         radio=radio,

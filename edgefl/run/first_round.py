@@ -12,6 +12,7 @@ from edgefl.channel.tdd import Direction
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.access import lead_of
 from edgefl.engine.air.air import AirInterface
+from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.links import DIRECTIONS, Links
 from edgefl.engine.air.many_transfers import sure_to_end, time_transfers
 from edgefl.engine.air.radio_round import RadioRound
@@ -21,7 +22,7 @@ from edgefl.engine.federation.rounds import Rounds
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.sessions import TimedPolicy
-from edgefl.engine.settings import DeviceSettings, RoundSettings
+from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError, refused
 from edgefl.learning.federation.round_work import RoundWork
 from edgefl.rng import Streams
@@ -61,40 +62,67 @@ def check(world: World, simulation: Simulation, learners: Mapping[Any, Any]) -> 
         Notes on very short rounds, on very many rounds, and on cells that no device ever reaches.
     """
     own, members, network = world.sections, world.members, simulation.network
-    empty, lengths = list[str](), list[_Lengths]()
+    empty, out, lengths = list[str](), list[str](), list[_Lengths]()
     if network.still:
         present_in = {cell: network.present(cell) for cell in learners}
-        _check_somebody_is_there(world.devices, own.sessions.count, present_in, members)
+        out_in = {cell: network.out_of_coverage(cell) or () for cell in learners}
+        _check_somebody_is_there(world, present_in, out_in)
     for cell, learner in learners.items():
         present = _allowed(members, 1, network.present(cell))
-        empty += [str(cell)] * (network.still and not present)
+        if network.still and not present:
+            (out if _allowed(members, 1, out_in[cell]) else empty).append(str(cell))
         if present:
             rounds = rounds_of(simulation, cell, learner, world)
             lengths += [_check_first_round(world, rounds, present, learner)]
     notes = _notes_of_lengths(own, lengths)
+    leave_out = (
+        "leave these cells out of layout.federations, so that the run does not wait rounds.max_wait_s for devices"
+        " there"
+    )
     if empty:
         notes.append(
-            f"no device is in cell{'s' * (len(empty) > 1)} {', '.join(empty)}, and none will ever enter, because"
-            " devices do not move; leave these cells out of layout.federations, so that the run does not"
-            " wait rounds.max_wait_s for devices there"
+            f"no device is in {_cells(empty)}, and none will ever enter, because devices do not move; {leave_out}"
+        )
+    if out:
+        reach = remedies(world.layout, world.fleet)
+        notes.append(
+            f"all devices in {_cells(out)} are out of coverage, and do not move; {reach} reach more devices, or"
+            f" {leave_out}"
         )
     return notes
 
 
+def _cells(numbers: Sequence[str]) -> str:
+    return f"cell{'s' * (len(numbers) > 1)} {', '.join(numbers)}"
+
+
 def _check_somebody_is_there(
-    devices: DeviceSettings, sessions: int | None, present: Mapping[int, Sequence[int]], members: Members
+    world: World, present: Mapping[int, Sequence[int]], out: Mapping[int, Sequence[int]]
 ) -> None:
-    """Refuse a run that cannot have a result, because all devices of a session always stay outside the cells."""
+    """Refuse a run that cannot have a result, because no device of a session is ever in a cell and has a link.
+
+    Args:
+        present, out: the devices in each cell with a link, and without one.
+    """
+    devices, members, sessions = world.devices, world.members, world.sections.sessions.count
     listed = getattr(devices.churn, "sessions", ())
     groups = max(len(listed), min(devices.populations, sessions or devices.populations))
     for session in range(1, 1 + max(1, groups)):
-        if not any(_allowed(members, session, ids) for ids in present.values()):
-            place = ("churn", "sessions", str(session - 1)) if listed else ()
+        if any(_allowed(members, session, ids) for ids in present.values()):
+            continue
+        place = ("churn", "sessions", str(session - 1)) if listed else ()
+        if lost := sum(len(_allowed(members, session, ids)) for ids in out.values()):
+            which, have = (f"all {lost:,} devices", "have") if lost > 1 else ("the only device", "has")
             raise EdgeflError(
-                f"no device of session {session} is in a cell with a server, and none will ever enter one, "
-                "because devices do not move; use more devices, or a mobility model",
+                f"{which} of session {session} in cells with a server {have} no link, and devices do not move:"
+                f" {remedies(world.layout, world.fleet)} reach more devices",
                 ("devices", *place),
             )
+        raise EdgeflError(
+            f"no device of session {session} is in a cell with a server, and none will ever enter one, "
+            "because devices do not move; use more devices, or a mobility model",
+            ("devices", *place),
+        )
 
 
 def _allowed(members: Members, session: int, present: Sequence[int]) -> list[int]:

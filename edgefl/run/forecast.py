@@ -102,6 +102,27 @@ class Forecast:
         """The size of the run's tables and journal, in bytes."""
         return Range(*(number * self.probe.round_bytes for number in self.rounds))
 
+    def row(self) -> dict[str, Any]:
+        """Return the run's numbers by name, with bounds of its costs if it was probed."""
+        known = {
+            "devices": self.devices,
+            "cells": self.scenario.layout.cells,
+            "payload_bits": self.payload_bits,
+            "memory_bytes": self.memory_bytes,
+        }
+        if self.probe is UNTRIED:
+            return known
+        costs = {
+            "rounds": self.rounds,
+            "simulated_s": self.simulated_s,
+            "wall_s": self.wall_s,
+            "disk_bytes": self.disk_bytes,
+        }
+        bounds = {
+            f"{bound}_{name}": value for name, of in costs.items() for bound, value in of._asdict().items()
+        }
+        return {**known, "memory_bytes": self.probe.memory_bytes, **bounds}
+
     def costs(self) -> list[str]:
         """Return the run's costs, one line each."""
         probe, cells = self.probe, len(self.scenario.layout.served)

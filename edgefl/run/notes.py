@@ -10,6 +10,7 @@ from typing import Any
 
 from edgefl.channel.units import dbm_to_watt
 from edgefl.config import registry
+from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains
 from edgefl.engine.air.presets import in_fdd_band
@@ -28,7 +29,9 @@ from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.mobility.static import Static
 from edgefl.run.counts import Counts, explosions
+from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
+from edgefl.run.whereabouts import short_recordings
 from edgefl.scenario import rates
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -45,11 +48,13 @@ def of_run(
 ) -> Iterator[str]:
     """Yield a sentence for each fact that readers of the results must know."""
     settings, kinds = world.extent.radio, world.devices.kinds()
+    reach = remedies(world.layout, world.fleet)
+    there = sum(len(network.out_of_coverage(cell) or ()) for cell in world.served)
     each = [(one, counts.of[name]) for name, one in world.federations.items()]
     yield from radio.air.regime.notes
     yield from _of_gains(world.gains, counts)
     for one, own in each:
-        yield from one.named(_never_aggregated(one.rounds, own))
+        yield from one.named(_never_aggregated(one.rounds, own, there, reach))
     batteries = sum(charge is not None for charge in network.power.charges())
     yield from _empty_batteries(len(counts.emptied), batteries)
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
@@ -58,20 +63,17 @@ def of_run(
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
-    ends_s = settings.background.ends_s if settings.background else None
-    yield from _beyond_its_file(ends_s, simulated_s, "background: its trace ends", "load", "trace")
+    yield from short_recordings(world, simulated_s, told_s=world.sections.known_end_s)
     for one, own in each:
         yield from one.named(_policy_that_never_acted(one.sessions, own))
     for one, own in each:
         yield from one.named(_warm_start_that_never_acted(one.learning, one.sessions.count, own))
     for one, own in each:
         yield from one.named(_rate_of_zero(one.learning, own))
-    yield from _without_coverage(counts, world.count, indoors=any(kind.indoor_share for kind in kinds))
+    yield from without_coverage(counts, world.count, reach)
     yield from explosions(counts.extremes, [one for one, _ in each], settings)
     yield from _radiated_power_only(settings, kinds)
     if world.measured is not None:
-        ends_s = world.measured.ends_s
-        yield from _beyond_its_file(ends_s, simulated_s, "measured: a device's rates end", "rate", "table")
         return
     yield from _two_bands_at_once(settings)
     yield from _beyond_nr(radio.efficiency, settings.link)
@@ -107,11 +109,18 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
     return "; ".join(told)
 
 
-def _never_aggregated(rules: RoundSettings, counts: Counts) -> Iterator[str]:
-    """Note a federation that never aggregated an update."""
+def _never_aggregated(rules: RoundSettings, counts: Counts, there: int, reach: str) -> Iterator[str]:
+    """Note a federation that never aggregated an update.
+
+    Args:
+        there: number of devices that are in a cell with a server at the run's end, but without a link.
+        reach: what gives more devices a link.
+    """
     least = rules.min_updates
     if not counts.rounds:
-        yield "no round ever took place: no device was in a cell with a server"
+        where = "was in a cell with a server"
+        out = f" with a link {where}, but {there:,} without one; {reach} reach more devices"
+        yield f"no round ever took place: no device{out if there else f' {where}'}"
     without = sorted(cell for cell in counts.rounds if not counts.models[cell])
     if not without:
         return
@@ -177,17 +186,6 @@ def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator
     unit = "day" if mobility.period_s == day_s else "week"
     name = registry.name_of("mobility", mobility)
     yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit, "static")
-
-
-def _beyond_its_file(
-    ends_s: float | None, simulated_s: float, of: str, last: str, file: str
-) -> Iterator[str]:
-    """Note a recording that is shorter than the run."""
-    if ends_s is not None and ends_s < simulated_s:
-        yield (
-            f"radio.{of} at {_seconds(ends_s)}, but the run covers {_seconds(simulated_s)}: from then on the last"
-            f" {last} stayed in force; add rows to the {file}"
-        )
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:
@@ -268,41 +266,6 @@ def _beyond_nr(efficiency: Efficiency, link: LinkSettings) -> Iterator[str]:
             f"transfers carry more than 5G can: the median rate is {' and '.join(above)}, but one layer of "
             f"NR carries at most {NR_EFFICIENCY:.1f} (256QAM, TS 38.214, Table 5.1.3.1-2); "
             f"{'' if link.max_efficiency is None else 'a lower '}radio.link.max_efficiency caps it"
-        )
-
-
-def _without_coverage(counts: Counts, devices: int, *, indoors: bool) -> Iterator[str]:
-    """Note that a tenth of a cell's devices or more have no link, and that rounds waited until timers expired.
-
-    Args:
-        devices: how many devices the run has.
-        indoors: whether any device is indoors.
-    """
-    rounds, out = counts.rounds.total(), counts.uncovered
-    present = devices / max(1, len(counts.rounds))
-    share = f"{100 * counts.timers / max(1, rounds):.1f} %"
-    waited = f"{counts.timers:,} of {rounds:,} rounds ({share})" if rounds else ""
-    if any(out) and (counts.timers or sum(out) >= MATTERS * present * len(out)):
-        mean = sum(out) / len(out)
-        number = f"{mean:,.0f}" if mean >= 100 else f"{mean:.3g}"
-        who = f"on average {number} device{'s' * (number != '1')} of a cell when a round began"
-        if mean < 1:
-            who = f"a device of a cell when {sum(map(bool, out)):,} of {len(out):,} rounds began"
-        ended = (
-            f", and {waited} ended with a timeout (radio.monitoring.t310_s, t311_s)" if counts.timers else ""
-        )
-        yield (
-            f"out of coverage: {who}, at most {max(out):,}; no round selects or waits for them{ended}; closer sites "
-            f"(layout.isd_m, cell.radius_m){' or a lower indoor_share' * indoors} reach more devices"
-        )
-    elif counts.timers:
-        yield (
-            f"{waited} waited for a device whose link had failed, until radio.monitoring.t310_s and t311_s expired"
-            + (
-                ""
-                if out
-                else "; with radio.monitoring.coverage_margin_db, devices without a link are not selected"
-            )
         )
 
 

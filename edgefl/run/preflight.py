@@ -22,7 +22,7 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.warm_starts import WarmStart
 from edgefl.places.masts import SitesFile
-from edgefl.run import first_round, whereabouts
+from edgefl.run import coverage_notes, first_round, whereabouts
 from edgefl.scenario.numbers import Numbers
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -44,7 +44,13 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
             _check_task(one.sections, reports=reports)
     Numbers(world.devices, world.sections).check(world.count)
     doubts = world.measured.doubts() if world.measured else ()
-    there = (whereabouts.in_range, whereabouts.never_served, whereabouts.beyond_traces)
+    there = (
+        whereabouts.in_range,
+        whereabouts.beyond_edge,
+        whereabouts.never_served,
+        whereabouts.beyond_traces,
+        whereabouts.of_recordings,
+    )
     return [*_of_masts(world), *doubts, *(note for check in there for note in check(world))]
 
 
@@ -102,7 +108,12 @@ def check_learners(world: World, simulation: Simulation, learners: Learners) -> 
     Returns:
         Notes on settings that are allowed but probably unintended.
     """
-    notes = [*world.fleet.notes, *whereabouts.in_cells(world, simulation.network)]
+    network = simulation.network
+    notes = [
+        *world.fleet.notes,
+        *whereabouts.in_cells(world, network),
+        *coverage_notes.at_start(world, network),
+    ]
     for name, own in learners.items():
         one = world.of_federation(name)
         learning, sessions = one.sections.learning, one.sections.sessions

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from inspect import unwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from edgefl.errors import EdgeflError, in_python
 from edgefl.run.views import Page, PathView
@@ -21,6 +21,20 @@ if TYPE_CHECKING:
 
 class _Directory(PathView):
     """A directory of runs as a path object (`results / "rounds.csv"`), with its tables as pandas data frames."""
+
+    def __new__(cls, *parts: Any, **options: Any) -> Self:
+        folder = Path(*parts)
+        if not (folder / "run.json").is_file():  # analysis, which imports pandas, may find runs below
+            from edgefl.analysis.runs.run_folders import directories_in
+
+            in_python(directories_in)(folder)
+        return super().__new__(cls, *parts, **options)
+
+    def with_segments(self, *parts: Any) -> Self:
+        """Make other paths, such as the parent, without the check of `__new__` (from Python 3.12 on)."""
+        made = object.__new__(type(self))
+        PathView.__init__(made, *parts)
+        return made
 
     def __truediv__(self, key: Any) -> Path:  # type: ignore[override]  # what is inside is not a run directory
         return Path(self) / key
@@ -201,9 +215,7 @@ class StudyResults(_Directory):
     @property
     def answer(self) -> "Answer | None":
         """The answer to the study's question (`.sentence`, `.table`, `.notes`), or None if there is no question."""
-        from edgefl.analysis.reports.question import read
-
-        return read(self)
+        return answer_in(self)
 
     @in_python
     def energy(self) -> "pd.DataFrame":
@@ -237,6 +249,13 @@ class StudyResults(_Directory):
         return "".join(f"<p><b>{html.escape(line)}</b></p>" for line in above) + str(
             self._found._repr_html_()
         )
+
+
+def answer_in(directory: Path) -> "Answer | None":
+    """Return the answer to the question of the study in a directory, which may have no runs yet."""
+    from edgefl.analysis.reports.question import read
+
+    return read(directory)
 
 
 def _if_readable(write: Callable[[], str]) -> str:

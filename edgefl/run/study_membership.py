@@ -23,7 +23,8 @@ class StudyMembership:
     """The study that a run belongs to.
 
     reference: the variant with which all others are compared, if named. setting: axis of the grid -> the run's label
-    on that axis. variants: all variants of the study, in the order of the study's file. All are in run.json.
+    on that axis. variants: all variants of the study, in the order of the study's file. settings: axis of the grid ->
+    all its labels, in that order. All are in run.json.
     """
 
     study: str
@@ -31,6 +32,7 @@ class StudyMembership:
     reference: str | None
     setting: Mapping[str, str] = field(default_factory=dict)
     variants: Sequence[str] = ()
+    settings: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,37 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
 
 def beyond_traces(world: World) -> Iterator[str]:
     """Yield a note if the devices' traces end before the run, since no device is present from then on."""
-    last_s, until_s = ends_s(world.movement), world.sections.latest_end_s
-    if until_s < math.inf and last_s < (1 - SHORT_OF_END) * until_s:
+    last_s, until_s = ends_s(world.movement), world.sections.known_end_s
+    if last_s < (1 - SHORT_OF_END) * until_s:
         idle = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
         yield (
             f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
             f" present{idle}; set duration_s to at most {last_s:.6g}, or use a longer trace"
         )
+
+
+def of_recordings(world: World) -> Iterator[str]:
+    """Yield notes on recorded load or rates that end before the run, as far as the run's end is known."""
+    yield from short_recordings(world, world.sections.known_end_s)
+
+
+def short_recordings(world: World, until_s: float, *, told_s: float = 0.0) -> Iterator[str]:
+    """Yield notes on recorded load or rates that end before a given time, but not before `told_s`."""
+    background = world.extent.radio.background
+    for ended_s, of, last, file in (
+        (background.ends_s if background else None, "background: its trace ends", "load", "trace"),
+        (
+            world.measured.ends_s if world.measured else None,
+            "measured: a device's rates end",
+            "rate",
+            "table",
+        ),
+    ):
+        if ended_s is not None and told_s <= ended_s < until_s:
+            yield (
+                f"radio.{of} at {ended_s:,.6g} s, but the run covers {until_s:,.6g} s: from then on the last {last}"
+                f" stays in force; add rows to the {file}"
+            )
 
 
 def never_served(world: World) -> Iterator[str]:
@@ -173,6 +197,34 @@ def in_range(world: World) -> Iterator[str]:
             f"layout: {partly:,} of {world.count:,} devices are {farther} on part of their path"
             f" ({100 * (1 - reached.sum() / here.sum()):.1f} % of all devices' time), and absent there;"
             " add sites near it"
+        )
+
+
+def beyond_edge(world: World) -> Iterator[str]:
+    """Yield a note on devices that files or areas place beyond the edge of a world with several cells.
+
+    Positions are checked at several times. With a single cell, devices are meant to come and go.
+    """
+    layout, edge_m, end_s = world.layout, world.extent.edge_m, world.sections.latest_end_s
+    moved = any(mobility.recorded or mobility.goes_anywhere for _, mobility in world.devices.mobilities())
+    if not (layout.several and moved):
+        return
+    looks = int(np.clip(MOST_PLACES // world.count, 2, LOOKS)) if world.movement.moves else 1
+    here, outside = np.zeros((2, world.count), dtype=int)
+    for time_s in np.linspace(0.0, end_s if end_s < math.inf else UNKNOWN_END_S, looks).tolist():
+        positions_m = world.movement.positions_m(time_s)
+        present = ~np.isnan(positions_m[:, 0])
+        here += present
+        outside += present & ~within(positions_m, edge_m)
+    if outside.any():
+        key = "radius_m" if layout.sites is not None else "rings"
+        factor = edge_m / world.extent.radius_m
+        edge = f"{edge_m:,.0f} m{f' (area_factor {factor:.3g} x layout.{key})' * (factor > 1.001)}"
+        yield (
+            f"layout.{key}: {np.count_nonzero(outside):,} of {world.count:,} devices are farther than {edge}"
+            f" from [0, 0] {'on part of their path' if world.movement.moves else 'at their place'}"
+            f" ({100 * outside.sum() / here.sum():.1f} % of all devices' time), and absent there; raise"
+            f" layout.{key}, or move the places, to keep them"
         )
 
 

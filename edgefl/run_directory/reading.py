@@ -38,7 +38,7 @@ ABOUT: Kinds = {
     **dict.fromkeys(("schema_version", "seed", "resumed"), int),
     **dict.fromkeys(("wall_s", "simulated_s"), int | float),
     **dict.fromkeys(("notes", "variants", "journal_notes"), list),
-    **dict.fromkeys(("setting", "model", "shared", "federations"), dict),
+    **dict.fromkeys(("setting", "settings", "model", "shared", "federations"), dict),
     "score": str,
     "process": PROCESS,
     "identity": {"hash": str, "data": dict, "results_version": int, "code": dict},
@@ -101,6 +101,16 @@ def repeat(path: Path) -> str:
     return (
         f"its tables can still be read, so keep {path}, and run the scenario again in another one; {of_study}"
     )
+
+
+def refuse_run_directory(folder: Path) -> None:
+    """Refuse to write files of the user into a run directory, or below one."""
+    whole = folder.resolve()
+    for above in (whole, *whole.parents):
+        if all((above / name).is_file() for name in ("run.json", "scenario.yaml")):
+            raise EdgeflError(
+                f"{above} is a run directory, which holds only the run's files: choose another folder"
+            )
 
 
 def consent(about: Mapping[str, Any]) -> str:

@@ -60,7 +60,14 @@ def require_free(path: Path) -> None:
         with suppress(EdgeflError):
             about = run_status.resumable(path)
             if (path / SCENARIO).is_file():
-                how = f"continue its run with `{resume_command(path, about)}`, {how}"
+                again = f"continue its run with `{resume_command(path, about)}`"
+                # a failure that follows from the scenario would come again
+                failed = about["status"] == "failed"
+                how = (
+                    f"{how}, or, unless its scenario made the run fail, {again}"
+                    if failed
+                    else f"{again}, {how}"
+                )
         raise EdgeflError(f"{path}: is not empty; {how}")
     if path.exists() and not path.is_dir():
         raise EdgeflError(f"{path}: is a file; choose another --out, or delete it")

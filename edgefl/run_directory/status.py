@@ -217,6 +217,19 @@ def give_up(path: Path, *, damaged: bool = False) -> None:
                 replace(file, json.dumps(left, indent=2) + "\n")
 
 
+def describe_again(path: Path, entries: Mapping[str, Any]) -> None:
+    """Write entries of run.json of a complete run again, if they have changed since the run; skip other runs."""
+    try:
+        about = about_of(path)
+    except EdgeflError:
+        return
+    changed = any(about.get(key) != value for key, value in entries.items())
+    if about["status"] == "completed" and changed:
+        with writing(path / FILE):
+            for file, own in _files(path, {**about, **entries}):
+                replace(file, json.dumps(own, indent=2) + "\n")
+
+
 def is_gone(process: Mapping[str, Any]) -> bool:
     """Return whether a recorded process ran on this machine and has ended, which is certain."""
     return process.get("host") == platform.node() and not same_process(dict(process))

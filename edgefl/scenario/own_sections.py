@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from edgefl.engine.federation.cloud import CloudSettings
 from edgefl.engine.federation.deciding.choice import Reports
 from edgefl.engine.federation.ending import StopSettings
-from edgefl.engine.sessions import SessionPolicy
+from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
+from edgefl.engine.sessions.schedule import Schedule
 from edgefl.engine.settings import RoundSettings, WorkloadSettings
 from edgefl.errors import moved
 from edgefl.learning.settings import LearningSettings
@@ -49,6 +50,21 @@ class OwnSections:
             if end_s >= until_s:
                 break
         return min(until_s, end_s if self.sessions.count else math.inf)
+
+    @property
+    def known_end_s(self) -> float:
+        """The latest end if it is bounded; otherwise a time before which the run cannot complete, 0 if unknown.
+
+        The k-th round after the first round begins at k x every_s or later.
+        """
+        latest_s, policy, every_s = self.latest_end_s, self.sessions, self.rounds.every_s
+        if latest_s < math.inf:
+            return latest_s
+        least = {Schedule: "rounds", BoundedPolicy: "min_rounds"}
+        rounds = next((getattr(policy, key) for kind, key in least.items() if isinstance(policy, kind)), 0)
+        if self.stop is not None or every_s is None:
+            return 0.0
+        return max(0, rounds * (policy.count or 0) - 1) * every_s
 
     def place(self, section: str, *keys: str) -> tuple[str, ...]:
         """Return the place of a section, which is below the federation if the federation has its own section."""

@@ -16,7 +16,7 @@ from pydantic import Field, PrivateAttr, model_validator
 from edgefl.config import outside, scenario_files, shipped
 from edgefl.config.scenario_fields import Named
 from edgefl.config.schema import complete
-from edgefl.config.yaml_source import Source, parse_value, write
+from edgefl.config.yaml_source import Source, assignment, write
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -278,11 +278,8 @@ def is_study(source: Source) -> bool:
 def override(source: Source, overrides: Sequence[str]) -> None:
     """Override keys of a document with `dotted.key=value` strings, in order."""
     for text in overrides:
-        key, equals, value = text.partition("=")
-        origin = f"--set {clipped(text)}"
-        if not equals:
-            raise EdgeflError(f"{origin}: write --set KEY=VALUE, e.g. --set learning.local.lr=0.05")
-        source.override(key.strip(), parse_value(value, origin), origin)
+        origin, key, value = assignment(text)
+        source.override(key, value, origin)
 
 
 def given(scenario: Scenario | str | Path | Mapping[str, Any]) -> Scenario:

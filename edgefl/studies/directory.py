@@ -2,18 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 from edgefl.errors import EdgeflError
 from edgefl.learning.user_cache import without_tilde
+from edgefl.run_directory import status
 from edgefl.run_directory.circumstances import SCENARIO, leaves
 from edgefl.run_directory.reading import STUDY, study_of
 from edgefl.run_directory.results import fresh_directory, require_free
 from edgefl.scenario.prepared import Identity, Prepared, in_short
 from edgefl.scenario.scenario import load as load_scenario
 from edgefl.scenario.scenario import written
+from edgefl.studies.planning import Run
 from edgefl.studies.states import State, about_run
 from edgefl.studies.study_file import folder_of
 
@@ -58,6 +61,18 @@ def make(path: Path, *, go_on: bool, only_check: bool = False) -> None:
         except EdgeflError:
             if not (go_on and _holds_a_study(path)):  # another process has just made the directory
                 raise
+
+
+def describe_again(path: Path, runs: Iterable[Run]) -> None:
+    """Write the study's present reference, variants and labels into run.json of all complete runs.
+
+    The study's file may have changed since these runs, and comparisons read run.json. Runs with other seeds, which
+    the study's question may have added, are included.
+    """
+    for case, member in {run.path.parent: run.member for run in runs}.items():
+        entries = {**asdict(member), "variants": list(member.variants)}
+        for file in sorted((path / case).glob("seed-*/run.json")):
+            status.describe_again(file.parent, entries)
 
 
 def _holds_a_study(path: Path) -> bool:

@@ -12,7 +12,7 @@ from edgefl.run.forecast import Forecast, Range, total
 from edgefl.run.plan import prepare
 from edgefl.run.probe import PROBE_ROUNDS, Probe, probe
 from edgefl.run.progress import size, wall_time
-from edgefl.run.results import StudyResults
+from edgefl.run.results import answer_in
 from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
@@ -182,7 +182,7 @@ def _of_question(plan: StudyPlan, directory: Path, load: Loaded, forecasts: _For
     """Describe a study's cost including the seeds that its question may add, or state the question's answer."""
     question = plan.question
     assert question is not None
-    answer = None if costs else StudyResults(directory).answer
+    answer = None if costs else answer_in(directory)
     if answer is not None and answer.settled and vars(answer.question) == question.model_dump():
         return f"the question is answered: {answer.sentence}"
     own = {run.scenario.seed for run in plan.runs}

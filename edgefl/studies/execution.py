@@ -13,7 +13,7 @@ from edgefl.run_directory.interruption import interruptible
 from edgefl.run_directory.reading import FILE as ABOUT
 from edgefl.scenario.data_loading import Loaded
 from edgefl.studies.adding_seeds import answered, ask
-from edgefl.studies.directory import FILE, check_same, make, place
+from edgefl.studies.directory import FILE, check_same, describe_again, make, place
 from edgefl.studies.one_run import work
 from edgefl.studies.options import StudyOptions
 from edgefl.studies.planning import Run, StudyPlan
@@ -80,6 +80,7 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     make(directory, go_on=options.go_on)
     with files.writing(directory / FILE):
         files.replace(directory / FILE, plan.file.read_text(encoding="utf-8"))
+    describe_again(directory, plan.runs)
     for each in scheduler.completed:
         options.progress(each.label, directory / each.path)
     if cluster:

@@ -7,8 +7,8 @@ from itertools import product
 from pathlib import Path
 
 from edgefl.config import shipped
-from edgefl.config.yaml_source import Source
-from edgefl.errors import EdgeflError, clipped
+from edgefl.config.yaml_source import Source, assignment
+from edgefl.errors import EdgeflError
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
@@ -97,20 +97,20 @@ def plan(
         source.override("seeds", list(dict.fromkeys(seeds)), " ".join(f"--seed {seed}" for seed in seeds))
     study = source.validate(Study)
     unchanged = base or _base(source, study)
-    for text in overrides:
-        if text.partition("=")[0].strip() == "seed":
-            raise EdgeflError(
-                f"--set {clipped(text)}: the seeds of a study are in `seeds`; use --seed instead"
-            )
+    for origin, key, _ in map(assignment, overrides):
+        if key == "seed":
+            raise EdgeflError(f"{origin}: the seeds of a study are in `seeds`; use --seed instead")
     if overrides:
         override(unchanged, overrides)
         base = unchanged  # seeds that are added later run with the same overrides
-    cases = []
+    cases, settings = [], {axis: tuple(points) for axis, points in study.grid.items()}
     for labels in product(*study.grid.values()):
         setting = dict(zip(study.grid, labels, strict=True))
         folder = "_".join(folder_of(f"{axis}-{label}") for axis, label in setting.items())
         for variant in study.variants:
-            about = StudyMembership(study.name, variant, study.reference, setting, tuple(study.variants))
+            about = StudyMembership(
+                study.name, variant, study.reference, setting, tuple(study.variants), settings
+            )
             cases.append((_varied(source, study, unchanged, about), Path(folder, folder_of(variant)), about))
     runs = [
         Run(scenario.model_copy(update={"seed": seed}), path / f"seed-{seed}", about)

@@ -119,23 +119,34 @@ def _try(task: tuple[Scenario, str], report: Callable[[Forecast], None]) -> None
 
 
 def look(
-    one: Path | Scenario, device: str, load: Loaded, overrides: Sequence[str] = (), *, plan: bool = False
+    one: Path | Scenario,
+    device: str,
+    load: Loaded,
+    overrides: Sequence[str] = (),
+    *,
+    plan: bool = False,
+    cases_to: list[tuple[str, Forecast]] | None = None,
 ) -> Iterator[str]:
     """Check a scenario or a study as `check` does; yield lines that describe it.
 
     Args:
         plan: whether to estimate the runs' costs, too; each case is then built and tried in a separate process.
+        cases_to: list to which the label and the forecast of each case are added.
     """
     cases, seeds = ([("", one)], 1) if isinstance(one, Scenario) else _cases_of(one, overrides)
     ok = f"{one.name if isinstance(one, Scenario) else one}: ok"
-    if not plan:
-        yield "\n  ".join([ok, *summary(check_builds(cases, device, load))])
-        return
     made: list[Forecast] = []
+    kept = [] if cases_to is None else cases_to
+    if not plan:
+        made = check_builds(cases, device, load)
+        kept.extend(zip([label for label, _ in cases], made, strict=True))
+        yield "\n  ".join([ok, *summary(made)])
+        return
     for label, scenario in cases:
         if label and not made:
             yield f"{one}:"
         made.append(_tried(scenario, device))
+        kept.append((label, made[-1]))
         if label:
             yield f"{label}, one of {seeds} seeds:" if seeds > 1 else f"{label}:"
             yield from made[-1].costs()

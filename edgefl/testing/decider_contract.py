@@ -46,6 +46,7 @@ def candidates_of(rng: np.random.Generator, ids: list[int], turn: int, **given: 
         down_s=down_s,
         compute_s=compute_s,
         up_s=up_s,
+        up_alone_s=0.1 * up_s,
         down_j=0.1 * down_s,
         compute_j=0.5 * compute_s,
         up_j=0.2 * up_s,

@@ -3,17 +3,27 @@
 import copy
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.errors import EdgeflError
+from edgefl.learning.data.data_in_memory import SplitInMemory
+from edgefl.learning.datasets import Split
+from edgefl.learning.federation.cell_building import refuse_outputs, refuse_parameters
 from edgefl.learning.local.cost import flops_per_sample
+from edgefl.learning.local.gradients import OneByOne
+from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.terms import run
+from edgefl.learning.local.trial import try_step
+from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.lr_schedules import LrSchedule
 from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.modules.parameters import TensorLayout
+from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
-from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
+from edgefl.testing.conformance import ContractError, must, must_be_shaped, must_repeat, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
 ROUNDING = 1e-5  # tolerance of short float32 sums
@@ -168,6 +178,7 @@ def models(model: Model) -> None:
         torch.manual_seed(0)
         return model.build(shape, classes)
 
+    _check_training(model, built())
     module, x = built().eval(), torch.ones(2, *shape)
     with torch.no_grad():
         logits = module(x)
@@ -206,6 +217,26 @@ def models(model: Model) -> None:
                 torch.allclose(model.gradients(*at), _derived_gradients(*at), atol=GRADIENT_ROUNDING),
                 "gradients() differs from the gradients of loss and terms: correct it, or do not set knows_terms",
             )
+
+
+def _check_training(model: Model, module: torch.nn.Module) -> None:
+    """Check that a run would accept a model's module, and that a training step repeats with the same seed."""
+    shape, classes = model.typical_input, model.typical_classes
+    inputs, none = np.ones((2, *shape), np.float32), np.zeros(1, np.float32)
+    train = SplitInMemory(Split(inputs, np.zeros(2, np.int64)), none, none + 1, torch.device("cpu"))
+    try:
+        refuse_parameters(module)
+        refuse_outputs(module.eval(), shape, classes, CLASSIFICATION)
+        LocalTraining(model, module, train, UpdateRule())
+    except EdgeflError as error:
+        raise ContractError(error.args[0]) from error
+    one, other = (
+        try_step(OneByOne(model, module, False, train.x, draws=True), module, train, devices=1)
+        for _ in range(2)
+    )
+    must_repeat(
+        "a training step", one, other, "draw random numbers from torch only, keep no state in forward()"
+    )
 
 
 class _Distance(OutputTerm):

@@ -66,6 +66,14 @@ CASES = {
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
+    # a saved model of 11 numbers opens a session, and is tested, right after the snapshot
+    "regression": (
+        "seed=4; sessions.count=4; sessions.rounds=1; learning.dataset=diabetes; learning.partition=iid;"
+        " learning.warm_start=similarity",
+        2,
+        1,
+        SIGNAL,
+    ),
     "codecs": (CODECS, 17, 3, None),
     "codecs, fedbuff": (f"{CODECS}; {OVERLAPPING}", 17, 3, None),
     "scores of devices": (

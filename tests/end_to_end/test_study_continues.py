@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from edgefl.analysis.runs.load import load_runs
 from edgefl.commands.study import ELSEWHERE
 from edgefl.engine.records import Round
 from edgefl.studies import IncompleteStudy, StudyOptions, execution, plan, run, run_locks, scheduler
@@ -22,6 +23,7 @@ from tests.end_to_end.directories import runs
 from tests.refusals import refused_at
 from tests.tools.called import code_of
 from tests.tools.forked import Command
+from tests.tools.kill import differences
 
 RADIO = """\
 name: radio
@@ -95,6 +97,22 @@ def test_a_changed_name_is_the_same_run(radio: Path, tmp_path: Path) -> None:
     radio.with_name("radio.yaml").write_text(RADIO.replace("name: radio", "name: other"))
     run(plan(radio), tmp_path / "out", StudyOptions(jobs=1))
     assert runs(tmp_path / "out") == before
+
+
+@pytest.mark.parametrize("seeds", ["[1, 2]", "[1, 2, 3]", "[2]"])
+def test_a_changed_reference_is_that_of_all_runs(seeds: str, radio: Path, tmp_path: Path) -> None:
+    """The runs of a continued study, with another reference and a new first variant, are those of a new study."""
+    out, new = tmp_path / "out", tmp_path / "new"
+    radio.write_text(STUDY + "reference: b\n")
+    run(plan(radio), out, StudyOptions(jobs=1))
+    changed = STUDY.replace("[1, 2]", seeds).replace("{b:", "{c: {devices.count: 6}, b:")
+    radio.write_text(changed + "reference: a\n")
+    run(plan(radio), out, StudyOptions(jobs=1))
+    run(plan(radio), new, StudyOptions(jobs=1))
+    for path in new.glob("*/seed-*"):
+        assert differences(out / path.relative_to(new), path) == []
+    assert {about(path)["reference"] for path in out.glob("*/seed-*")} == {"a"}
+    assert list(load_runs(out).info["variant"].unique()) == ["c", "b", "a"]
 
 
 @pytest.mark.parametrize("what", ["data", "results_version"])
@@ -251,7 +269,11 @@ def test_an_error_leaves_no_trace_in_a_run_that_another_process_has(
     assert not runs(out)
 
 
-def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(radio: Path, tmp_path: Path) -> None:
+def test_a_study_whose_folder_is_moved_ends_and_goes_on_where_it_is(
+    radio: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # on a busy machine, a heartbeat would find the claim gone, and end this process, before the study does
+    monkeypatch.setattr(run_locks, "BEAT_S", 60.0)
     out, moved = tmp_path / "out", tmp_path / "moved"
 
     def move(label: str, report: Round | Path) -> None:

@@ -283,9 +283,7 @@ FAULTS = (
         "the joules of a run that ends with the round that reaches the target",
         "tests/end_to_end/test_stop.py::test_joules_to_a_target_are_those_of_a_run_that_stops_there",
         "1e-9 of the joules",
-        edited(
-            "edgefl.analysis.measures.metrics:with_spending", '["energy_cut_j", UNDER_WAY]', "[UNDER_WAY]"
-        ),
+        edited("edgefl.analysis.measures.metrics:_at_an_end", '["energy_cut_j", UNDER_WAY]', "[UNDER_WAY]"),
     ),
     Fault(
         "analysis.work_under_way",
@@ -294,7 +292,7 @@ FAULTS = (
         "tests/end_to_end/test_stop.py::test_joules_to_a_target_include_work_under_way",
         "1 % of the joules",
         edited(
-            "edgefl.analysis.measures.metrics:with_spending",
+            "edgefl.analysis.measures.metrics:_at_an_end",
             '["energy_cut_j", UNDER_WAY]',
             '["energy_cut_j"]',
         ),

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 import edgefl
+from edgefl import analysis
+from edgefl.analysis.page.arguments import naming_arguments
+from edgefl.analysis.runs.load import load_runs as load_as_read
 from edgefl.errors import OPTION, EdgeflError, in_python
 
 ROOT = Path(__file__).parents[2]
@@ -40,6 +43,25 @@ def test_an_option_becomes_the_argument_of_its_name(said: str, heard: str) -> No
     with pytest.raises(EdgeflError) as refusal:
         refuse(said)
     assert str(refusal.value) == heard
+
+
+def test_functions_of_analysis_speak_of_their_arguments_too(tmp_path: Path) -> None:
+    """A ValueError names `partial=True`; the same error on the command line names the option."""
+    (tmp_path / "run.json").write_text('{"schema_version": 1, "status": "interrupted", "seed": 1}')
+    for function in (analysis.compare, analysis.load_runs, analysis.report_costs, analysis.sweep):
+        with pytest.raises(ValueError, match="read incomplete runs with partial=True") as refusal:
+            function(tmp_path)
+        assert "edgefl resume" in str(refusal.value)
+        assert "--" not in str(refusal.value)
+    with pytest.raises(ValueError, match="two of them: choose one or two with keys="):
+        naming_arguments(several)("two of them: choose one or two with --key")
+    with pytest.raises(ValueError, match="with --partial"):
+        load_as_read(tmp_path)
+    assert analysis.compare is analysis.compare
+
+
+def several(message: str, keys: tuple[str, ...] = ()) -> None:
+    raise ValueError(message)
 
 
 def test_calls_speak_of_their_arguments(tmp_path: Path) -> None:

@@ -8,9 +8,24 @@ import numpy as np
 from edgefl.channel.units import FloatArray, db_to_linear
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains
+from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.derived import same
+from edgefl.engine.devices.fleet import Fleet
+
+
+def remedies(layout: LayoutSettings, fleet: Fleet) -> str:
+    """Return what gives more devices a link, as the subject of a sentence."""
+    closer = (
+        "layout.sites" if layout.sites is not None else "layout.isd_m" if layout.several else "cell.radius_m"
+    )
+    most = (
+        f"closer sites ({closer})",
+        "more power (devices.transmit_power_dbm, radio.budget.server_power_dbm)",
+    )
+    indoors = any(kind.indoor_share for kind in fleet.kinds)
+    return f"{', '.join(most)} or a lower indoor_share" if indoors else " or ".join(most)
 
 
 class Coverage:

@@ -36,7 +36,7 @@ class LayoutSettings(Section):
     With rings 0, 1 or 2 there are 1, 7 or 19 sites, isd_m apart. Sites are numbered from site 0 at [0, 0] ring by
     ring, each counter-clockwise from the x axis, so site 1 is at [isd_m, 0]. The world is the disc of radius (rings +
     1/2) isd_m and wraps around, so that each site has six neighbours. With `sites`, the world is a disc around [0, 0]
-    with the radius radius_m and no wraparound, and devices beyond it are absent.
+    with the radius radius_m (times devices.mobility.area_factor) and no wraparound; devices beyond it are absent.
 
     A file of masts contains the sites and, in a column of azimuths, the bearings of each site's panels.
 

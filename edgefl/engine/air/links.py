@@ -12,6 +12,19 @@ from edgefl.engine.parts import NO_STALL, Cause, Span, Stall
 DIRECTIONS: tuple[Direction, Direction] = ("downlink", "uplink")
 
 
+class Prospect(NamedTuple):
+    """What n links are expected to be like in a round in which devices share the band equally.
+
+    snr: [n] mean SNR over the whole band with full power; mean interference of other cells counts as noise.
+    share: [n] share of the band, which a narrow radio limits. uplink_power: [n] fraction of its power that each
+    device radiates.
+    """
+
+    snr: dict[Direction, FloatArray]
+    share: FloatArray
+    uplink_power: FloatArray
+
+
 @dataclass(frozen=True)
 class Links:
     """The links of n devices, with values [n] that are fixed for a round.

@@ -24,7 +24,7 @@ from edgefl.engine.air.channel_reports import ChannelReports, GainReader, Snr
 from edgefl.engine.air.coverage import Coverage
 from edgefl.engine.air.efficiency import Efficiency
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState
-from edgefl.engine.air.links import DIRECTIONS, Links
+from edgefl.engine.air.links import DIRECTIONS, Links, Prospect
 from edgefl.engine.air.measurements import Survey
 from edgefl.engine.air.radio_link_monitoring import RadioLinkMonitoring
 from edgefl.engine.air.radio_round import Link, RadioRound
@@ -130,6 +130,24 @@ class Radio:
         links, slot = [self.fading(device, cell) for device in ids], self.air.next_slot(self.env.now)
         static, held = static_power(links)
         return static, np.array([link.power(slot, 1)[0] for link in links]) if all_ else held
+
+    def prospect(self, state: LargeScaleState, cell: int, sharing: int) -> Prospect:
+        """Return what the links of a cell's next round are expected to be like.
+
+        Args:
+            sharing: number of devices that share the band equally, unless their radios are narrower.
+        """
+        settings = self._settings
+        share = np.minimum(1.0 / sharing, self._widest[np.asarray(state.ids, dtype=np.intp)])
+        # with full power on each share, other cells are assumed to send as many shares
+        full = settings.budget.power_over_share == "full" and settings.downlink == "unicast"
+        snr = self.budget.mean_snr(state, sharing if full else 1)
+        if settings.by_slot:
+            assert state.everywhere_m is not None  # the uplink's interference comes from devices of all cells
+            heard = self._heard_share(1.0 / sharing)
+            at_site = self._interference.mean_at_site(state.everywhere_m, cell, heard)
+            snr = snr | {"uplink": snr["uplink"] / (1.0 + at_site)}
+        return Prospect(snr, share, self.budget.uplink_power(state, share))
 
     def readings(
         self, places_m: np.ndarray, ids: np.ndarray, cells: np.ndarray
@@ -239,12 +257,9 @@ class Radio:
         interfered, reports = None, None
         if self._settings.by_slot:
             heard = shares["uplink"]
-            if self.air.dynamic:
-                # with resource blocks, devices of other cells use parts of the band as large as those in this cell,
-                # where other rounds may be open
-                in_blocks = self._settings.in_blocks("uplink")
-                sharing = len({*state.ids, *self.at_work(cell)}) if in_blocks else 1
-                heard = np.full(len(fading), 1.0 / sharing)
+            if self.air.dynamic:  # other rounds may be open in this cell
+                sharing = len({*state.ids, *self.at_work(cell)})
+                heard = np.full(len(fading), self._heard_share(1.0 / sharing))
             interfered = self._interference.of_links(state, cell, fading, heard)
         if self._reader.positions_m and self.air.monitoring.interval is not None and state.key is not None:
             reports = ChannelReports(self._reader, cell, state.key, links, sent, interfered)
@@ -272,6 +287,11 @@ class Radio:
             shares["downlink"] = np.array([link.round.broadcast.share])
         fading, snr = [self.fading(link.device, cell)], self.budget.snr(here, sent)
         return self._round(here, cell, sent, fading, snr, shares)
+
+    def _heard_share(self, share: float) -> float:
+        """Return the part of the band that a device of another cell uses, if devices of this cell use `share`."""
+        # in a dynamic band without resource blocks, such a device is assumed to use the whole band
+        return share if not self.air.dynamic or self._settings.in_blocks("uplink") else 1.0
 
     @property
     def _band_counts_neighbours(self) -> bool:

@@ -68,9 +68,9 @@ class SlotInterference:
         levels = self._budget.uplink_levels(power_db, cell, share)
         return Heard(self._activity("uplink", power_db.shape[1]), levels)
 
-    def mean_at_site(self, positions_m: np.ndarray, cell: int) -> float:
-        """Return the mean interference-to-noise ratio at a cell's site, on the whole band."""
-        return self._heard_by_site(positions_m, cell, 1.0).mean
+    def mean_at_site(self, positions_m: np.ndarray, cell: int, share: float = 1.0) -> float:
+        """Return the mean interference-to-noise ratio at a cell's site, on a share of the band."""
+        return self._heard_by_site(positions_m, cell, share).mean
 
     def heard_by_devices(self, state: LargeScaleState) -> list[Heard]:
         """Return each device's interference from the other sites."""

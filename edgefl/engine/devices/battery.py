@@ -27,9 +27,17 @@ class Battery:
         capacity_j: level of a full battery; the battery starts full.
         recharge_w: power offered to the battery at all times; a full battery takes in only what is drawn.
         return_share: share of the capacity at which a device returns after its battery was empty.
+        place: the scenario's key that sets the capacity, for errors.
     """
 
-    def __init__(self, capacity_j: float, recharge_w: float, return_share: float) -> None:
+    def __init__(
+        self,
+        capacity_j: float,
+        recharge_w: float,
+        return_share: float,
+        place: tuple[str, ...] = ("devices", "battery_j"),
+    ) -> None:
+        self.place = place
         self._taken_in_j = 0.0
         self._capacity_j = capacity_j
         self._recharge_w = recharge_w

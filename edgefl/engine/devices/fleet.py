@@ -165,10 +165,12 @@ class Fleet:
         """Return a new battery for each device, or None for a device on mains; empty if all are on mains."""
         if all(kind.battery_j is None for kind in self.kinds):
             return []
-        kinds = [self.kinds[kind] for kind in self.of.tolist()]
+        places = [self.first_with("battery_j", kind.battery_j)[1] for kind in self.kinds]
         return [
-            None if kind.battery_j is None else Battery(kind.battery_j, kind.recharge_w, kind.return_share)
-            for kind in kinds
+            None
+            if (kind := self.kinds[number]).battery_j is None
+            else Battery(kind.battery_j, kind.recharge_w, kind.return_share, places[number])
+            for number in self.of.tolist()
         ]
 
     def slowness(self, ids: Sequence[int], streams: Streams, key: tuple[str | int, ...]) -> list[float]:

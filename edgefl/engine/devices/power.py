@@ -85,6 +85,17 @@ class Power:
         """Whether each device's battery is currently empty, [devices]."""
         return ~self._charged
 
+    @property
+    def empty_by(self) -> list[tuple[str, ...]]:
+        """The scenario's keys that set the capacities of the batteries which are currently empty."""
+        return list(
+            dict.fromkeys(
+                battery.place
+                for battery, charged in zip(self._batteries, self._charged, strict=False)
+                if battery is not None and not charged
+            )
+        )
+
     def running_s(self) -> np.ndarray:
         """Return the total running time [devices] until now in s."""
         return self._running_s + np.where(self.running, self.env.now - self._running_since_s, 0.0)

@@ -104,8 +104,9 @@ class Attendance:
                     # a run with a duration ends in any case, and a device may still come before its end
                     given_up = federations.waits(self.label)
                     continue
-                linked = " with a link" * bool(self._simulation.network.out_of_coverage(self._cell))
-                raise federations.deserted(self.label, began_s, linked, self._simulation.network.power)
+                network = self._simulation.network
+                out = len(network.out_of_coverage(self._cell) or ())
+                raise federations.deserted(self.label, began_s, out, network.power)
         if self.present():
             federations.works(self.label)
 

@@ -12,7 +12,6 @@ from edgefl.contract import Stage
 from edgefl.engine.federation.federations import Federations
 from edgefl.engine.federation.made import Columns, Made
 from edgefl.engine.records import Event, EventName, Recorder
-from edgefl.engine.settings import LONGEST_S
 
 # additional columns of rounds.csv if there is a cloud
 CLOUD_VERSION, CLOUD_WAIT_S = "cloud_version", "cloud_wait_s"
@@ -39,7 +38,7 @@ class CloudSettings(Section):
     backhaul_bps: float = Field(
         gt=0, le=1e15, description="rate of a cell's link to the cloud, in each direction, bit/s"
     )
-    backhaul_latency_s: float = Field(0.0, ge=0, le=LONGEST_S, description="one-way latency to the cloud")
+    backhaul_latency_s: float = Field(0.0, ge=0, le=3600, description="one-way latency to the cloud")
     backhaul_j_per_bit: float = Field(
         0.0, ge=0, le=1.0, description="energy per bit on the link to the cloud, in either direction"
     )

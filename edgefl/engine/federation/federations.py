@@ -9,6 +9,8 @@ import simpy
 from edgefl.engine.devices.power import Power
 from edgefl.errors import EdgeflError
 
+MOST_KEYS = 3  # maximum number of keys of batteries in an error
+
 
 class Stop(NamedTuple):
     """A federation that was given up during a session because its cell has had no device since `since_s`.
@@ -30,6 +32,7 @@ class Federations:
 
     Args:
         ends_s: time after which no device is ever in the world, since all traces have ended; inf if unknown.
+        reach: what gives more devices a link, as `edgefl.engine.air.coverage.remedies` says it.
 
     Attributes:
         done: labels, as in `Seat`, of the federations that have run all their sessions.
@@ -38,8 +41,10 @@ class Federations:
         on_rest: called whenever a federation stops working.
     """
 
-    def __init__(self, env: simpy.Environment, patience_s: float, ends_s: float = math.inf) -> None:
-        self.env = env
+    def __init__(
+        self, env: simpy.Environment, patience_s: float, ends_s: float = math.inf, reach: str = ""
+    ) -> None:
+        self.env, self._reach = env, reach
         self.patience_s, self._ends_s = patience_s, ends_s
         self.done: set[int | str] = set()
         self.stopped: list[Stop] = []
@@ -67,13 +72,14 @@ class Federations:
         """Record that a federation, without a device since since_s, is given up."""
         self.stopped.append(Stop(label, session, since_s))
 
-    def deserted(self, label: int | str, since_s: float, linked: str, power: Power) -> EdgeflError:
+    def deserted(self, label: int | str, since_s: float, out: int, power: Power) -> EdgeflError:
         """Return the error for a federation without a device since since_s, when no other federation can go on.
 
         Args:
-            linked: phrase about devices without a link.
+            out: number of devices that are there now, but without a link.
             power: switches and batteries of all devices.
         """
+        linked = " with a link" * bool(out)
         devices, empty = len(power.empty), int(power.empty.sum())
         off = devices - int(power.running.sum()) - empty
         counts = {"switched off": off, "with an empty battery": empty}
@@ -89,13 +95,21 @@ class Federations:
                 f" rounds), set a duration_s of at most {self._ends_s:.6g}, or use a longer trace",
                 ("devices", "mobility"),
             )
+        keys = power.empty_by
+        batteries = " and ".join(".".join(key) for key in keys[:MOST_KEYS])
         if empty == devices:
             return EdgeflError(
-                f"{where}, and no federation can go on; raise devices.battery_j or devices.recharge_w, or set a"
+                f"{where}, and no federation can go on; raise {batteries}, or recharge_w beside it, or set a"
                 " duration_s",
-                ("devices", "battery_j"),
+                keys[0],
             )
-        charge = "devices.battery_j, devices.recharge_w, " * bool(empty)
+        if out:
+            there = f"{out} device{'s are' if out > 1 else ' is'} there, out of coverage"
+            return EdgeflError(
+                f"{where}, and no federation can go on; {there}: {self._reach} reach more devices",
+                ("rounds", "max_wait_s"),
+            )
+        charge = f"{batteries}, recharge_w beside it, " * bool(empty)
         return EdgeflError(
             f"{where}, and no federation can go on; raise {charge}devices.count, cell.radius_m or"
             " rounds.max_wait_s, set a duration_s, or use layout.federations to give servers only to cells that"

@@ -34,8 +34,10 @@ class Candidates:
     Arrays are [ids] and read-only. A plain `Selector` sees only ids, gains_db, turn and last; a `Decider` sees all
     others.
     Seconds and joules are expected values for a round with the wanted number of participants, each with an equal
-    share of the band, full power (or power control), full clock, and the link's mean rate over fading; downloads are
-    treated as unicast even if they are broadcast.
+    share of the band (or as much of it as its radio can use), full power (or power control), full clock, and the
+    link's mean rate over fading. Interference from other cells counts as noise with its mean, so if `neighbour_load`
+    is between 0 and 1, transfers are somewhat faster than expected. Downloads are treated as unicast even if they are
+    broadcast, and traffic of other users (`radio.background`) is left out.
 
     Args:
         ids: ids of the devices, sorted, at least one.
@@ -51,6 +53,7 @@ class Candidates:
         down_bits, up_bits: bits received and sent in each device's last round, or the bits that the learner expects.
         downlink, uplink: the carrier in each direction.
         snr_down, snr_up: mean SNR on the whole band with full power; the constant SNR of a static link.
+        widest: largest share of the band that each device's radio can use; see `widest_shares`.
         static: whether each device's link does not fade.
         radiated: fraction of its power that each device radiates on an equal share of the band under power control.
         lowest_snr: SNR on an uplink's share of the band below which the uplink carries no data.
@@ -59,7 +62,7 @@ class Candidates:
         down_s, compute_s, up_s: seconds of download, computing and upload. down_j, compute_j, up_j: joules of these.
             tail_j: joules of the radio after the two transfers, to the end of the second tail; empty if no radio has
             a tail. Seconds and joules of a transfer include the access before it; up_access_s: access time of the
-            upload.
+            upload. up_alone_s: seconds of the upload, without access, if the device has the band to itself.
         charge_j: joules left in the device's battery; inf on mains.
         packet_errors: model of lost uploads, or None if all uploads arrive; its `arrives(snr, static)` takes the SNR
             on the uploads' shares.
@@ -98,6 +101,8 @@ class Candidates:
     compute_s: FloatArray = field(default_factory=_none)
     up_s: FloatArray = field(default_factory=_none)
     up_access_s: FloatArray = field(default_factory=_none)
+    up_alone_s: FloatArray = field(default_factory=_none)
+    widest: FloatArray = field(default_factory=_none)
     down_j: FloatArray = field(default_factory=_none)
     compute_j: FloatArray = field(default_factory=_none)
     up_j: FloatArray = field(default_factory=_none)
@@ -122,6 +127,11 @@ class Candidates:
         return self.down_s + self.compute_s + self.up_s
 
     @property
+    def widest_shares(self) -> FloatArray:
+        """Largest share [ids] of the band that each device's radio can use; 1 for all if `widest` is empty."""
+        return self.widest if len(self.widest) else np.ones(len(self))
+
+    @property
     def before_work_s(self) -> FloatArray:
         """Seconds [ids] of download, and of access before the upload's first bit; without computing."""
         return self.down_s + self.up_access_s if len(self.up_access_s) else self.down_s
@@ -131,6 +141,17 @@ class Candidates:
         """Joules [ids] of download, computing, upload, and tails after both transfers, as drawn from a battery."""
         stages_j = self.down_j + self.compute_j + self.up_j
         return stages_j + self.tail_j if len(self.tail_j) else stages_j
+
+    def presumed(self, reports: FloatArray) -> FloatArray:
+        """Return last reports [ids], such as `loss`, with a value for devices without a report.
+
+        The value is inf for a device that has never taken part. A device whose updates were all lost has the mean of
+        the reports; otherwise, a device that is always late would always be chosen.
+        """
+        known = np.isfinite(reports)
+        lost = self.taken > 0 if len(self.taken) else np.zeros(len(self), dtype=bool)
+        mean = float(reports[known].mean()) if known.any() else math.inf
+        return np.where(known, reports, np.where(lost, mean, math.inf))
 
     def at(self, rows: npt.ArrayLike) -> "Candidates":
         """Return the candidates in these rows, which must ascend."""

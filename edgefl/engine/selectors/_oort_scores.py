@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from edgefl.channel.schedulers import BoolArray
 from edgefl.channel.units import FloatArray
 from edgefl.engine.selectors import Candidates
 
@@ -33,9 +34,39 @@ def scores(utility: FloatArray, last_round: FloatArray, now: int, clip: float) -
     return scaled + np.sqrt(0.1 * math.log(max(now, 1)) / np.maximum(last_round, 1.0))
 
 
+def news(candidates: Candidates, memory: Mapping[str, Any]) -> tuple[BoolArray, BoolArray]:
+    """Return [ids] whether an update has arrived since the last decision, and whether all parts since then failed."""
+    taken, arrived = (
+        getattr(candidates, name) > [memory.get(name, {}).get(id_, 0) for id_ in candidates.ids]
+        for name in ("taken", "completed")
+    )
+    return arrived, taken & ~arrived
+
+
+def granted_utility(
+    candidates: Candidates,
+    utility: FloatArray,
+    arrived: BoolArray,
+    failed: BoolArray,
+    memory: Mapping[str, Any],
+) -> FloatArray:
+    """Return [ids] the utility of devices with a lost last update, nan for other devices.
+
+    It is the mean utility of the updates that arrived in the meantime, 0 if there is none.
+
+    Args:
+        utility: [ids] utility of devices with an update. arrived, failed: see `news`.
+    """
+    before = memory.get("granted", {})
+    granted = np.array([before.get(id_, math.nan) for id_ in candidates.ids])
+    mean = float(utility[arrived].sum()) / max(1, int(arrived.sum()))
+    return np.where(failed, mean, np.where(arrived, math.nan, granted))
+
+
 def paced(
     candidates: Candidates,
     utility: FloatArray,
+    arrived: BoolArray,
     memory: Mapping[str, Any],
     *,
     begin: float,
@@ -48,8 +79,6 @@ def paced(
     before: a change within 10 % raises the percentile by `delta`, and a change of at least 500 % lowers it.
     """
     history, pace = list(memory.get("history", [])), float(memory.get("pace", begin))
-    before = dict(memory.get("completed", {}))
-    arrived = candidates.completed > [before.get(id_, 0) for id_ in candidates.ids]
     mine = np.isin(candidates.ids, memory.get("exploited", [])) & arrived
     history.append(float(utility[mine].sum() / (mine.sum() + 1e-4)))
     now = candidates.turn + 1
@@ -59,5 +88,9 @@ def paced(
             pace = min(100.0, pace + delta)
         elif abs(lately - earlier) >= 5 * earlier:
             pace = max(delta, pace - delta)
-    done = before | dict(zip(candidates.ids, candidates.completed.tolist(), strict=True))
-    return {"history": history[-2 * step :], "pace": pace, "completed": done}
+    seen = {
+        name: dict(memory.get(name, {}))
+        | dict(zip(candidates.ids, getattr(candidates, name).tolist(), strict=True))
+        for name in ("taken", "completed")
+    }
+    return {"history": history[-2 * step :], "pace": pace, **seen}

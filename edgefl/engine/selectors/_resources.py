@@ -76,18 +76,23 @@ def carrying(chosen: Candidates) -> BoolArray:
 def decision(chosen: Candidates, allocate: Callable[[Candidates], Allocate]) -> Decision:
     """Return a decision with the participants' allocated resources; raise powers that are too low to carry data.
 
-    Devices whose links carry no data keep an equal share, since it is unknown when these links will recover; the rest
-    of the band is allocated.
+    Devices whose links carry no data keep an equal share, since it is unknown when these links will recover. A device
+    with a radio narrower than its best share uses the whole radio, with full power and clock. The rest of the band is
+    allocated to the other devices.
     """
-    n, carries = len(chosen), carrying(chosen)
-    shares, power, clock_hz = np.full(n, 1.0 / n), np.ones(n), chosen.clock_hz.copy()
-    if carries.any():
-        those, part = chosen.at(np.flatnonzero(carries)), float(carries.mean())
+    n, widest, free = len(chosen), chosen.widest_shares, carrying(chosen)
+    shares, power, clock_hz = np.minimum(1.0 / n, widest), np.ones(n), chosen.clock_hz.copy()
+    while free.any():
+        those, part = chosen.at(np.flatnonzero(free)), 1.0 - float(shares[~free].sum())
         allocation = allocated(those, allocate(those), part)[1]
-        shares[carries] = allocation.shares * part
-        power[carries], clock_hz[carries] = allocation.power, allocation.clock_hz
-        if those.lowest_snr > 0:  # on a wider share, even maximum power would carry no data
-            shares[carries] = np.minimum(shares[carries], those.snr_up / those.lowest_snr)
+        shares[free] = allocation.shares * part
+        narrow = free & (shares > widest)
+        if not narrow.any():
+            power[free], clock_hz[free] = allocation.power, allocation.clock_hz
+            if those.lowest_snr > 0:  # on a wider share, even maximum power would carry no data
+                shares[free] = np.minimum(shares[free], those.snr_up / those.lowest_snr)
+            break
+        shares[narrow], free = widest[narrow], free & ~narrow
     floor = shares * ABOVE_LOWEST * chosen.lowest_snr / chosen.snr_up
     power = np.minimum(1.0, np.maximum(power, floor))
     return Decision(
@@ -102,10 +107,3 @@ def joules(power_w: FloatArray, time_s: FloatArray) -> FloatArray:
     """Return power times time, which is 0 without power even if the time is infinite; shapes are broadcast."""
     with np.errstate(invalid="ignore"):
         return np.where(power_w > 0, power_w * time_s, 0.0)
-
-
-def seconds_alone(candidates: Candidates) -> FloatArray:
-    """Return [ids] the duration of each upload if it has the whole band to itself."""
-    assert candidates.uplink is not None
-    snr = candidates.snr_up * candidates.radiated
-    return candidates.uplink.seconds(candidates.up_bits, 1.0, snr, candidates.static)

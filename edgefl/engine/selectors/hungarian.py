@@ -50,11 +50,14 @@ class Hungarian(CountedDecider):
         widths = kinds[:, None]
         powers, most_j = (np.ones(1), math.inf) if self.energy_j is None else (POWERS, self.energy_j)
         snr, static = of.snr_up[:, None, None] * powers, of.static[:, None, None]
-        sent_s = uplink.seconds(of.up_bits[:, None, None], widths, snr, static)
+        used = np.minimum(
+            widths, of.widest_shares[:, None, None]
+        )  # the part of a block that the radio can use
+        sent_s = uplink.seconds(of.up_bits[:, None, None], used, snr, static)
         sent_j = joules(of.send_w[:, None, None] + of.amplifier_w[:, None, None] * powers, sent_s)
         end_s = (of.before_work_s + of.compute_s)[:, None, None] + sent_s
         fits = (of.compute_j[:, None, None] + sent_j <= most_j) & (end_s <= of.deadline_s)
-        counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(widths, snr), static) * fits
+        counts = of.held[:, None, None] * errors.arrives(uplink.share_snr(used, snr), static) * fits
         best = counts.argmax(axis=2)  # best power of each device on each kind of block
         most = counts.max(axis=2)
         rows, places = linear_sum_assignment(most[:, kind], maximize=True)

@@ -6,7 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from edgefl.engine.selectors import Candidates, CountedDecider, Decision, Memory
-from edgefl.engine.selectors._oort_scores import at_quantile, paced, scores
+from edgefl.engine.selectors._oort_scores import at_quantile, granted_utility, news, paced, scores
 
 
 class Oort(CountedDecider):
@@ -17,7 +17,9 @@ class Oort(CountedDecider):
     in FedScale and Plato differ from it. Left out: the list of devices that have taken part too often, which the
     authors' code disables. Utility is the number of samples times the loss of the received model on the device's
     first mini-batch; the authors use the root mean square of its samples' losses, which is never lower. New devices
-    are ranked by the number of samples that they process and their expected duration on an equal share.
+    are ranked by the number of samples that they process and their expected duration on an equal share. A device with
+    a lost update is no longer new: as in FedScale, it has the mean utility of the updates that arrived at that time,
+    and its expected duration.
     """
 
     asks_loss: ClassVar[bool] = True
@@ -37,9 +39,23 @@ class Oort(CountedDecider):
     ) -> Decision:
         known = np.isfinite(candidates.loss) & (candidates.completed > 0)
         utility = np.where(known, candidates.samples * candidates.loss, candidates.samples)
-        duration = np.where(np.isnan(candidates.duration_s), candidates.total_s, candidates.duration_s)
+        arrived, failed = news(candidates, memory)
+        granted = granted_utility(candidates, utility, arrived, failed, memory)
+        fails = np.isfinite(granted)
+        known, utility = known | fails, np.where(fails, granted, utility)
+        unknown = fails | np.isnan(candidates.duration_s)
+        duration = np.where(unknown, candidates.total_s, candidates.duration_s)
         told = paced(
-            candidates, utility, memory, begin=self.pace, step=self.pacer_step, delta=self.pacer_delta
+            candidates,
+            utility,
+            arrived,
+            memory,
+            begin=self.pace,
+            step=self.pacer_step,
+            delta=self.pacer_delta,
+        )
+        told["granted"] = dict(memory.get("granted", {})) | dict(
+            zip(candidates.ids, granted.tolist(), strict=True)
         )
         now = candidates.turn + 1
         prefer_s = math.inf if told["pace"] >= 100 else at_quantile(duration, told["pace"] / 100)

@@ -12,8 +12,9 @@ class PowerOfChoice(CountedDecider):
     """Draw d devices with probabilities proportional to their data, and choose those with the highest loss.
 
     Cho, Wang and Joshi, AISTATS 2022, variant rpow-d: participants report the loss of the received model in 32 bits
-    with their update; the last report counts, and is infinite for devices that have never taken part. With d = count,
-    data size alone decides; with d = the number of present devices, the loss alone. Left out: pow-d and cpow-d, in
+    with their update; the last report counts, and is infinite for devices that have never taken part. A device whose
+    updates were all lost counts with the mean of all reports. With d = count, data size alone decides; with d = the
+    number of present devices, the loss alone. Left out: pow-d and cpow-d, in
     which all d devices compute their current loss, at the cost of a download, a forward pass and a report each.
     """
 
@@ -29,5 +30,5 @@ class PowerOfChoice(CountedDecider):
         with np.errstate(divide="ignore"):
             arrives = rng.exponential(size=many) / held
         among = np.argsort(arrives, kind="stable")[:drawn]
-        loss = np.where(np.isnan(candidates.loss), np.inf, candidates.loss)[among]
+        loss = candidates.presumed(candidates.loss)[among]
         return Decision(candidates.ids_at(among[np.argsort(-loss, kind="stable")[:number]]))

@@ -1,6 +1,6 @@
 """Check that the labels of a session occur among the test and validation samples."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ from edgefl.learning.settings import EvaluationSettings
 from edgefl.learning.tasks import Task
 
 SHOWN = 8  # maximum number of labels in a message
+UNLABELLED = "-1"  # usual mark of samples without a label
 
 
 @dataclass(frozen=True)
@@ -63,11 +64,24 @@ class TestedLabels:
         return _some([self.names[label] if label < len(self.names) else str(label) for label in labels])
 
 
-def left_out(data: Data) -> list[str]:
-    """Return a note on the test samples that the data set left out, if there are any."""
+def doubts(data: Data) -> list[str]:
+    """Return notes on test samples that the data set left out, and on samples that seem to have no label."""
     count = sum(data.left_out.values())
     names = _some(list(data.left_out))
-    return [_note("test", names, count, count + len(data.test.y))] if count else []
+    left_out = [_note("test", names, count, count + len(data.test.y))] if count else []
+    return [*left_out, *_unlabelled(data)]
+
+
+def _unlabelled(data: Data) -> Iterator[str]:
+    """Yield a note if -1 is a label among labels from 0 up, since many files mark samples without a label by -1."""
+    others = set(data.label_names) - {UNLABELLED}
+    if UNLABELLED in data.label_names and "0" in others and all(map(str.isdecimal, others)):
+        number = data.label_names.index(UNLABELLED)
+        count = sum(int((part.y == number).sum()) for part in (data.train, data.test))
+        yield (
+            f"learning.dataset: samples whose label is -1, a class beside {_some(sorted(others, key=int))}:"
+            f" {count:,}; if -1 marks samples without a label, remove these samples"
+        )
 
 
 def _some(names: Sequence[str]) -> str:

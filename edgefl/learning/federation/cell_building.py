@@ -15,9 +15,11 @@ from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.federation.training_data import TrainingData
 from edgefl.learning.local.cost import tried
 from edgefl.learning.local.local_training import LocalTraining
+from edgefl.learning.local.trial import refuse_other_draws
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.modules.model_files import begin_with
+from edgefl.learning.modules.randomness import watched
 from edgefl.learning.scores.device_tests import DeviceTests
 from edgefl.learning.scores.metrics import BEST
 from edgefl.learning.settings import EvaluationSettings, LearningSettings
@@ -68,6 +70,12 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
         module = model.build(input_shape, classes)
     if not isinstance(module, nn.Module):
         raise wrong(model.build, module, "a torch.nn.Module", "learning", "model")
+    refuse_parameters(module)
+    return module
+
+
+def refuse_parameters(module: nn.Module) -> None:
+    """Raise an error if a module's parameters are lazy or of another type than float32, or none can be trained."""
     lazy = [name for name, each in module.named_parameters() if is_lazy(each)]
     if lazy:
         raise EdgeflError(
@@ -75,9 +83,20 @@ def build_module(model: Model, input_shape: tuple[int, ...], classes: int, strea
             " its number of inputs, an argument of build()",
             ("learning", "model"),
         )
-    if not any(parameter.requires_grad for parameter in module.parameters()):
+    trained = [(name, each.dtype) for name, each in module.named_parameters() if each.requires_grad]
+    if not trained:
         raise EdgeflError("the model has no parameters to train: choose another model", ("learning", "model"))
-    return module
+    for name, dtype in trained:
+        if dtype != torch.float32:
+            raise EdgeflError(
+                f"the model's parameter {name} is {_short(dtype)}, but devices train float32: make the module"
+                " float32, as module.float() does",
+                ("learning", "model"),
+            )
+
+
+def _short(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
 
 
 @torch.no_grad()
@@ -87,7 +106,23 @@ def refuse_outputs(module: nn.Module, input_shape: tuple[int, ...], classes: int
     Raises:
         EdgeflError: the outputs do not fit the targets; the error names the remedy.
     """
-    outputs = tried(module, torch.zeros(1, *input_shape))
+    with watched(torch.device("cpu")) as drawn:
+        outputs = tried(module, torch.zeros(1, *input_shape))
+    refuse_other_draws(drawn)
+    if drawn:
+        raise EdgeflError(
+            "the model draws random numbers in evaluation mode, so tests of the same model would differ: draw only if"
+            " self.training is true, as in F.dropout(x, p, self.training)",
+            ("learning", "model"),
+        )
+    if not isinstance(outputs, Tensor):
+        raise wrong(module.forward, outputs, "the logits alone, a tensor", "learning", "model")
+    if outputs.dtype != torch.float32:
+        raise EdgeflError(
+            f"the model returns numbers of {_short(outputs.dtype)}, but the loss takes float32: return them with"
+            " .float()",
+            ("learning", "model"),
+        )
     found = list(outputs.shape)
     if task.per_position and found[:-1] != [1, *input_shape]:
         raise EdgeflError(

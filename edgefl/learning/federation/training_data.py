@@ -11,7 +11,7 @@ from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.data.dealt_by_group import device_data_of
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.data.sample_pool import SamplePool
-from edgefl.learning.data.tested_labels import TestedLabels, left_out, tested_labels
+from edgefl.learning.data.tested_labels import TestedLabels, doubts, tested_labels
 from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets import Data, Dataset, Split
 from edgefl.learning.federation.drifting import both_concepts
@@ -60,7 +60,7 @@ class TrainingData:
             _refuse_what_needs_all(settings)
         data, validation = split_off(data, settings.evaluation.validation, self.task.kinds(data.train.y))
         self.classes = data.num_classes
-        self.notes = [*left_out(data), *_channels_last(data.train.x.shape)]
+        self.notes = [*doubts(data), *_channels_last(data.train.x.shape)]
         self.inputs = Inputs(
             data.train.x.shape[1:],
             data.mean.tolist(),

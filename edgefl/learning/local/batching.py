@@ -26,6 +26,7 @@ def choose(module: nn.Module, together: int, torch_device: torch.device) -> Lite
     Devices are trained one by one, on any processor:
         - if the model has layers that neither PyTorch nor edgefl ships, because vmap may not support them;
         - if the model has recurrent layers or embedding bags, which vmap itself runs one by one, with overhead;
+        - if a trial step fails under vmap, or draws random numbers (see `LocalTraining`);
     and on a CPU:
         - if the model has convolutions;
         - if fewer than 10 devices would be stacked, because fewer take part in the round or fit into a chunk (each

@@ -64,7 +64,7 @@ class ChunkTraining:
             self._before = steps.clone()
             for vector, kept in zip(self._state, vectors, strict=True):
                 vector.copy_(kept)
-        if worker.kernel.dropout:
+        if worker.kernel.needs_generators:
             self._masks = {k: torch.Generator().manual_seed(int(task.batches.seeds[k])) for k in positions}
         if task.personal is not None:
             assert self._models.personal is not None
@@ -157,7 +157,7 @@ class _PersonalModels:
 
     def begin(self, positions: Sequence[int], steps: range) -> None:
         """Prepare the gradients of personal models for some steps; row k belongs to the k-th of `positions`."""
-        masks = [self._masks[k] for k in positions] if self._worker.kernel.dropout else []
+        masks = [self._masks[k] for k in positions] if self._worker.kernel.needs_generators else []
         self._gradients = _gradient_steps(self._worker, self._task, positions, steps, self._points, masks)
 
     def step(self, step: int, prepared: int, local: Tensor, start: Tensor, own: Mapping[str, Tensor]) -> None:

@@ -3,6 +3,7 @@
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
@@ -19,6 +20,7 @@ from edgefl.learning.models import ChunkOfDevices, Model, Outputs, OutputTerm
 from edgefl.learning.modules.convolutions import images_at_once, read_channels_last, wants_channels_last
 from edgefl.learning.modules.layers import hand_in_dropout
 from edgefl.learning.modules.parameters import ModelLayout
+from edgefl.learning.modules.randomness import seeded
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.tasks import Task
 
@@ -37,7 +39,7 @@ class Batch:
     samples: indices into the data [k, B]; 0 for padding.
     weight: weights [k, B] that sum to one per device; 0 for padding.
     sizes: how many samples each device's batch has, not counting the padding that follows them.
-    generators: generator of each device's dropout masks.
+    generators: generator of each device's random numbers in training, if the model draws any.
     views: view of each sample [k, B], or None without augmentation.
     """
 
@@ -71,6 +73,9 @@ class Kernel(ABC):
     """Base class of the three ways to compute a chunk's gradients, each with a copy of the module for its thread.
 
     Batch statistics are updated in place, as in training mode.
+
+    Args:
+        draws: whether the module draws from PyTorch's generators in training, besides handed dropout masks.
     """
 
     # number of devices in one call; None: as many as fit memory
@@ -83,22 +88,27 @@ class Kernel(ABC):
         bf16: bool,
         example: Tensor,
         task: Task = CLASSIFICATION,
+        draws: bool = False,
     ) -> None:
         self.task = task
+        self.draws = draws
         self.model = model
         self.module = copy.deepcopy(module)
         self.layout = ModelLayout.of(module)
         self._bf16, self._torch_device = bf16, example.device
         self._recurrent = any(isinstance(layer, RECURRENT) for layer in self.module.modules())
-        self.dropout = hand_in_dropout(self.module)
-        if self.dropout:
-            self.module.eval()(example)  # after this pass each dropout layer knows the shape of its mask
+        self.dropout = hand_in_dropout(self.module, example)
         self.module.train()
         self._tested_at_once = images_at_once(module, example.shape, TESTED_AT_ONCE)
         self._prepare()
 
     def _prepare(self) -> None:  # noqa: B027  # optional
         """Prepare the module for this kernel's way of computing gradients."""
+
+    @property
+    def needs_generators(self) -> bool:
+        """Whether each device needs a random generator in training."""
+        return self.draws or bool(self.dropout)
 
     def start(self, rows: Tensor, batches: Batch, terms: Sequence[OutputTerm]) -> GradientSteps:
         """Start a chunk; return a function that computes a step's gradients at the models `rows` [k, M + Q].
@@ -124,7 +134,6 @@ class Kernel(ABC):
         """Draw dropout masks [k, B, *shape] by layer, for each device's samples from the device's generator."""
         masks = {}
         for name, layer in self.dropout.items():
-            assert layer.shape is not None
             mask = torch.zeros((*batch.samples.shape, *layer.shape))
             for device_mask, size, generator in zip(mask, batch.sizes, batch.generators, strict=True):
                 device_mask[:size].uniform_(generator=generator)
@@ -280,13 +289,15 @@ class OneByOne(Kernel):
             self.dropout[name].mask = mask[0, :size]
         x = batch.inputs(size)[0]
         y, weight = batch.y[0, :size], batch.weight[0, :size]
-        with torch.enable_grad(), self._autocast(rows.device):
+        drawing = seeded(batch.generators[0], rows.device) if self.draws else nullcontext()
+        with drawing, torch.enable_grad(), self._autocast(rows.device):
             outputs = run(self.module, None, x)
             loss = self.task.losses(outputs.logits, y) @ weight
             if terms:
                 outputs = Outputs(*(part[None] for part in outputs))
                 loss = loss + weighted(terms, _first(references, slice(None), size), outputs, weight[None])
-            gradients = torch.autograd.grad(loss, self._parameters)
+            # the gradient of a parameter that the module does not use is 0
+            gradients = torch.autograd.grad(loss, self._parameters, materialize_grads=True)
         if self._gradient.device != rows.device or not len(self._gradient):
             self._gradient = rows.new_empty(self.layout.parameters.size)
         torch.cat([g.reshape(-1) for g in gradients], out=self._gradient)

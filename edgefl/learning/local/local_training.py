@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, clipped
 from edgefl.learning.data.batches import Batches
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.local.batching import CHUNK_BYTES, Batching, choose
@@ -16,6 +16,7 @@ from edgefl.learning.local.chunk_training import ChunkTraining, Worker
 from edgefl.learning.local.compiled import DEVICES, CompiledTraining
 from edgefl.learning.local.gradients import ByHand, Kernel, OneByOne, Stacked
 from edgefl.learning.local.local_task import LocalModels, LocalTask
+from edgefl.learning.local.trial import trained_once, try_step
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.local.whole_gradient import whole_gradient
 from edgefl.learning.models import Model
@@ -36,7 +37,8 @@ class LocalTraining:
     """Local training of a round's participants by an optimiser.
 
     The result does not depend on the number of threads or the load of the machine: chunks of devices depend on model,
-    data and settings only, and each chunk is computed by one thread.
+    data and settings only, and each chunk is computed by one thread. A model that draws random numbers from PyTorch's
+    generators is trained one device after the other, by one thread; each step is seeded from the device's stream.
 
     Args:
         model: the model; its hand-written gradients, if any, are used in float32.
@@ -78,13 +80,21 @@ class LocalTraining:
         self._batching = batching
         self._bf16 = bf16
         self._memory_bytes = memory_bytes or CHUNK_BYTES[train.x.device.type]
-        self._pool = ThreadPool(threads if train.x.device.type == "cpu" else 1)
         self._workers: dict[type[Kernel], list[Worker]] = {}
         self._buffers: dict[str, Tensor] = {}
+        self._refusals: dict[bool, EdgeflError | None] = {}
         self.layout = ModelLayout.of(module)
         self.smallest_batch = smallest_batch(module)
         if bf16 and train.x.device.type == "cpu":
             refuse_wrong_bf16_gradients(module, example(train.x))
+        # numba's networks are edgefl's own
+        self._draws = False
+        if not compiled:
+            self._draws = trained_once(self._kernel(OneByOne), module, train)
+        # PyTorch's generators, from which a model may draw, belong to all threads
+        self._pool = ThreadPool(threads if train.x.device.type == "cpu" and not self._draws else 1)
+        if batching == "stacked" and (refusal := self._stacking_refused(terms=False)):
+            raise refusal
         self._compiled = (
             CompiledTraining(self.layout.parameters, train, rule, self._pool.count) if compiled else None
         )
@@ -124,10 +134,7 @@ class LocalTraining:
         except (RuntimeError, NotImplementedError) as error:
             if kind is not Stacked:
                 raise
-            raise EdgeflError(
-                f"devices with this model cannot be trained stacked ({error}); choose batching: sequential",
-                ("learning", "local", "batching"),
-            ) from error
+            raise _not_stacked(str(error)) from error
         return models
 
     @torch.no_grad()
@@ -190,7 +197,31 @@ class LocalTraining:
             count, _, batch = task.batches.rows.shape
             together = min(count, self.chunk(batch))
             way = choose(self._module, together, self._train.x.device)
+            if way == "stacked" and self._stacking_refused(terms=task.has_terms()):
+                way = "sequential"
         return Stacked if way == "stacked" else OneByOne
+
+    def _stacking_refused(self, *, terms: bool) -> EdgeflError | None:
+        """Return the error if devices with this model cannot be trained stacked, or None.
+
+        Args:
+            terms: whether the local loss has extra terms.
+        """
+        if terms not in self._refusals:
+            self._refusals[terms] = self._try_stacked(terms)
+        return self._refusals[terms]
+
+    def _try_stacked(self, terms: bool) -> EdgeflError | None:
+        if self._draws:
+            return _not_stacked("it draws random numbers in training, apart from nn.Dropout on samples")
+        try:
+            refuse_hidden_parameters(self._module, example(self._train.x))
+            try_step(self._kernel(Stacked), self._module, self._train, devices=2, terms=terms)
+        except EdgeflError as error:
+            return error
+        except Exception as error:  # vmap and foreign modules may raise anything
+            return _not_stacked(clipped(str(error), 300))
+        return None
 
     @cached_property
     def _numbers_per_sample(self) -> int:
@@ -211,13 +242,20 @@ class LocalTraining:
     def _workers_with(self, kind: type[Kernel], count: int) -> list[Worker]:
         """Return `count` workers with kernels of this kind; create those that do not exist yet."""
         workers = self._workers.setdefault(kind, [])
-        if kind is Stacked and not workers:
-            refuse_hidden_parameters(self._module, example(self._train.x))
         while len(workers) < count:
-            sample = example(self._train.x)
-            kernel = kind(self._model, self._module, self._bf16, sample, self._task)
-            workers.append(Worker(kernel, self._train))
+            workers.append(Worker(self._kernel(kind), self._train))
         return workers[:count]
+
+    def _kernel(self, kind: type[Kernel]) -> Kernel:
+        sample = example(self._train.x)
+        return kind(self._model, self._module, self._bf16, sample, self._task, self._draws)
+
+
+def _not_stacked(why: str) -> EdgeflError:
+    return EdgeflError(
+        f"devices with this model cannot be trained stacked ({why}); choose batching: sequential",
+        ("learning", "local", "batching"),
+    )
 
 
 def _cut(batches: Batches, size: int) -> Iterator[list[int]]:

@@ -11,14 +11,16 @@ from edgefl.learning.models import Outputs, OutputTerm
 def run(module: nn.Module, tensors: dict[str, Tensor] | None, x: Tensor) -> Outputs:
     """Run a module with `tensors` instead of its own on a batch [B, ...]; return logits and representation."""
     seen: list[Tensor] = []
-    features = getattr(module, "features", None)
-    hook = features.register_forward_hook(lambda m, args, out: seen.append(out)) if features else None
+    features = getattr(module, "features", None)  # in a module from outside edgefl it may be anything
+    hook = None
+    if isinstance(features, nn.Module):
+        hook = features.register_forward_hook(lambda m, args, out: seen.append(out))
     try:
         logits = module(x) if tensors is None else functional_call(module, tensors, (x,))
     finally:
         if hook:
             hook.remove()
-    return Outputs(logits, seen[0] if seen else logits)
+    return Outputs(logits, seen[0] if seen and isinstance(seen[0], Tensor) else logits)
 
 
 def weighted(

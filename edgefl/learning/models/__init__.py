@@ -131,7 +131,8 @@ class Model(Component):
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         """Build and initialise the model's module, for inputs [batch, *input_shape] and logits [batch, classes].
 
-        Only batch norm and `nn.Dropout` may behave differently in training and in evaluation mode.
+        The module may draw random numbers from PyTorch's global generators, as dropout does, in training mode only;
+        edgefl seeds these generators for each device and step.
         """
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size | None:

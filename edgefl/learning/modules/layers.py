@@ -2,7 +2,10 @@
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
+
+from edgefl.learning.modules.randomness import watched
 
 
 class Recurrent(nn.Module):
@@ -15,28 +18,52 @@ class _HandedDropout(nn.Module):
     mask: 0 or 1 / (1 - p), [B, *shape], set before each training pass.
     """
 
-    mask: Tensor
+    mask: Tensor | None
 
     def __init__(self, p: float) -> None:
         super().__init__()
         self.p = p
-        self.shape: tuple[int, ...] | None = None  # shape of a sample, known after a pass in evaluation mode
+        self.seen: list[torch.Size] = []  # shapes of the inputs in a training pass without masks
         self.register_buffer("mask", None, persistent=False)
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a sample."""
+        return tuple(self.seen[0][1:])
+
     def forward(self, x: Tensor) -> Tensor:
-        if self.training:
-            return x * self.mask
-        self.shape = tuple(x.shape[1:])
-        return x
+        if not self.training:
+            return x
+        if self.mask is None:
+            self.seen.append(x.shape)
+            return x
+        return x * self.mask
 
 
-def hand_in_dropout(module: nn.Module) -> dict[str, _HandedDropout]:
-    """Replace every `nn.Dropout` in a module with dropout by a given mask; return mask name -> new layer."""
+@torch.no_grad()
+def hand_in_dropout(module: nn.Module, example: Tensor) -> dict[str, _HandedDropout]:
+    """Replace each `nn.Dropout` in a module with dropout by a given mask; return mask name -> new layer.
+
+    Layers stay as they are if one of them runs several times in a pass, or not on samples [B, ...].
+
+    Args:
+        example: some samples [B, ...], which run through the module in training mode.
+    """
     replaced: dict[str, _HandedDropout] = {}
+    before: list[tuple[nn.Module, str, nn.Module]] = []
     for prefix, parent in list(module.named_modules()):
         for name, child in list(parent.named_children()):
-            if isinstance(child, nn.Dropout):
+            if type(child) is nn.Dropout and child.p < 1:  # a mask divides by 1 - p
                 layer: Any = _HandedDropout(child.p)
+                before.append((parent, name, child))
                 setattr(parent, name, layer)
                 replaced[".".join(filter(None, (prefix, name, "mask")))] = layer
-    return replaced
+    if not replaced:
+        return {}
+    with watched(example.device):
+        module.train()(example)
+    if all([shape[:1] for shape in layer.seen] == [example.shape[:1]] for layer in replaced.values()):
+        return replaced
+    for parent, name, child in before:
+        setattr(parent, name, child)
+    return {}

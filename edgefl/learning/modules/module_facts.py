@@ -1,6 +1,7 @@
 """Find facts about a module by inspecting its layers, or by running an example through it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +21,19 @@ def example(x: Tensor) -> Tensor:
 def numbers_kept(module: nn.Module, x: Tensor) -> int:
     """Count the values that autograd keeps per sample: layers' outputs and gradients; x is an `example`."""
     counted: list[int] = []
-    _look(module, x, lambda layer, inputs, output: counted.append(output.numel()))
+    _look(module, x, lambda layer, inputs, output: counted.extend(one.numel() for one in _tensors(output)))
     return 2 * sum(counted) // EXAMPLES
+
+
+def _tensors(output: Any) -> Iterator[Tensor]:
+    """Yield the tensors in a layer's output; a recurrent layer returns its states, too."""
+    if isinstance(output, Tensor):
+        yield output
+    elif isinstance(output, tuple | list):
+        for part in output:
+            yield from _tensors(part)
+    elif isinstance(output, dict):
+        yield from _tensors([*output.values()])
 
 
 def smallest_batch(module: nn.Module) -> int:
@@ -70,7 +82,7 @@ def refuse_hidden_parameters(module: nn.Module, x: Tensor) -> None:
     """
     training = module.training
     module.eval()
-    own = dict(module.named_parameters())
+    own = {name: each for name, each in module.named_parameters() if each.requires_grad}
     handed = {name: parameter.detach().clone().requires_grad_() for name, parameter in own.items()}
     reached = []
     for parameters, logits in ((own, module(x)), (handed, functional_call(module, handed, (x,)))):

@@ -7,6 +7,7 @@ TRAIN_M_S = (
 )
 ROAD_M_S = 60.0  # if all steps but FEW are slower than this, 216 km/h, the units are probably right
 FEW = 0.05
+RAIL_M_S = 100.0  # no train in service reaches this, 360 km/h, so it is no usual speed in a trace
 
 
 def speeds_m_s(samples: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -22,6 +23,12 @@ def speeds_m_s(samples: np.ndarray, counts: np.ndarray) -> np.ndarray:
     last = np.cumsum(counts)[:-1] - 1
     took_s[last], apart_m[last] = 1.0, 0.0
     return np.asarray(apart_m / took_s)
+
+
+def too_fast(steps_m_s: np.ndarray) -> bool:
+    """Return whether a step is faster than any train, or half of the moving steps faster than trains in service."""
+    moving = steps_m_s[steps_m_s > 0]
+    return bool(len(moving)) and bool(moving.max() > TRAIN_M_S or np.median(moving) > RAIL_M_S)
 
 
 def outlier(steps_m_s: np.ndarray, counts: np.ndarray) -> tuple[int, int] | None:

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from edgefl.analysis import compare, load_runs
+from edgefl.analysis import compare, load_runs, report_costs
 from edgefl.analysis.commands.line import main
+from edgefl.analysis.html.page import _about
 from edgefl.analysis.reports.network import handover_figures
 from edgefl.analysis.runs import reading
 
@@ -101,7 +102,7 @@ def test_a_report_on_several_folders_goes_beside_them(
     monkeypatch.chdir(a)
     assert load_runs([".", "../b"]).folder() == Path("../comparison")
     monkeypatch.setattr("edgefl.analysis.runs.load.os.path.commonpath", lambda paths: "/")
-    with pytest.raises(ValueError, match="no common folder to write to: choose one with --out"):
+    with pytest.raises(ValueError, match="no common folder to write to: choose one with out="):
         compare([a, b], target=0.6)
 
 
@@ -120,6 +121,16 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
     assert set(load_runs([a, b]).info["seed"]) == {1}  # the lowest seed replaces the seeds of all runs
 
 
+def test_titles_and_tables_of_runs_of_different_seeds_name_these_seeds(write_run: Write) -> None:
+    a = write_run("a", rounds(0.5), SESSIONS, seed=1)
+    b = write_run("b", rounds(0.7), SESSIONS, seed=3)
+    for path in (a, b):
+        (path / "scenario.yaml").write_text("learning: {local: {lr: 0.1}}\n")
+    assert compare([a, b], target=0.6, out=a.parent).report(drawn=False).caption.endswith("(seeds 1, 3)")
+    assert list(report_costs([a, b], out=a.parent).rows["seed"]) == [1, 3]
+    assert _about(load_runs([a, b])).startswith("seeds 1, 3 · ")
+
+
 def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     write_run: Write, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -136,7 +147,7 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
     pd.concat([events, end]).to_csv(path / "events.csv", index=False)
     table = (path / "rounds.csv").read_text()
     (path / "rounds.csv").write_text(table[:-30])
-    with pytest.raises(ValueError, match="--partial"):
+    with pytest.raises(ValueError, match="partial=True"):
         load_runs(path)
     for command in (["report", str(path)], ["export", str(path), "--to", "mlflow"]):
         assert main(command) == 2
@@ -188,7 +199,8 @@ def test_a_session_is_whole_when_its_last_round_has_its_row(write_run: Write) ->
     pd.concat([events, end]).to_csv(path / "events.csv", index=False)
     assert len(load_runs(path, partial=True).rounds) == len(rounds(0.5))
     (path / "rounds.csv").write_text(whole[: whole.rstrip("\n").rindex("\n") + 1])
-    assert load_runs(path, partial=True).rounds.empty
+    with pytest.raises(ValueError, match="no session has ended"):
+        load_runs(path, partial=True)
 
 
 def test_files_read_together_are_as_if_read_one_by_one(

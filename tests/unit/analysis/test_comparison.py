@@ -87,7 +87,7 @@ def test_the_reference_is_the_argument_then_the_one_that_the_runs_name(write_run
     assert compare(root).reference == "b"
     assert list(compare(root, reference="a").table.variant) == ["a", "b"]
     write_run("c", two_sessions([0.5]), AGAIN, reference="c")
-    with pytest.raises(ValueError, match=r"different references \(b, c\): choose one with --reference"):
+    with pytest.raises(ValueError, match=r"different references \(b, c\): choose one with reference="):
         compare(root)
 
 
@@ -222,3 +222,14 @@ def test_a_caption_counts_sessions_and_cells(write_run: Write, cells: tuple[int,
     root = write_run("a", rounds, [{"session": 1, "cell": cell} for cell in cells])
     (root / "scenario.yaml").write_text("sessions: {name: interval}\n")
     assert says in caption(compare(root))
+
+
+def test_variants_with_identical_rounds_are_named(write_study: Callable[..., Path]) -> None:
+    root = write_study(rounds=3, seeds=(1, 2))
+    assert not any("identical" in note for note in compare(root).notes)
+    for seed in (1, 2):
+        for table in ("rounds", "sessions"):
+            text = (root / "previous" / f"seed-{seed}" / f"{table}.csv").read_text()
+            (root / "average" / f"seed-{seed}" / f"{table}.csv").write_text(text)
+    said = "variants average and previous gave identical results: the settings in which they differ had no effect"
+    assert said in compare(root).notes

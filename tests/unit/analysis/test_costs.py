@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from edgefl.analysis import load_runs
+from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.page.formatting import ENERGY_UNITS
 from edgefl.analysis.reports.costs import _spreads, breakdown, cost_analysis, report_costs
@@ -121,6 +122,18 @@ def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -
     (left / "scenario.yaml").write_text((ended / "scenario.yaml").read_text())
     report = report_costs(ended.parent, partial=True)
     assert report.numbers["costs.csv"]["energy_j"].tolist() == [25, 5]
+
+
+@pytest.mark.parametrize("command", ["costs", "network", "compare", "sweep"])
+def test_a_run_that_failed_in_its_first_session_has_no_costs_and_is_told(
+    write_run: Write, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failed = write_run(
+        "failed", [{"session": 1, "round": 1}], [{"session": 1}], status="failed", error="disk full"
+    )
+    assert main([command, str(failed), "--partial"]) == 2
+    assert capsys.readouterr().err.count("no session has ended; it failed (disk full)") == 1
+    assert not list(failed.glob("*.md"))
 
 
 def test_a_run_without_rows_of_devices_has_costs(write_run: Write) -> None:

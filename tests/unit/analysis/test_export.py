@@ -60,6 +60,36 @@ def test_cells_have_curves_of_their_own(write_run: Callable[..., Path]) -> None:
     assert study_of(path).files == []
 
 
+def test_federations_have_tables_of_their_own(write_run: Callable[..., Path], tmp_path: Path) -> None:
+    """A study's comparisons of each federation are in a folder with the federation's name."""
+    for variant in ("a", "b"):
+        for name in ("x", "y"):
+            rounds, sessions = [{"session": 1, "round": 1, "accuracy": 0.5}], [{"session": 1}]
+            path = write_run(
+                f"{variant}/seed-1/{name}", rounds, sessions, variant=variant, seed=1, federation=name
+            )
+            (path / "scenario.yaml").write_text(SCENARIO)
+        (path.parent / "run.json").write_bytes((path / "run.json").read_bytes())
+    home = tmp_path / "runs"
+    names = {"x/comparison.csv", "y/comparison.csv"}
+    for name in names:
+        (home / name).parent.mkdir()
+        (home / name).write_text("mean\n1\n")
+    found = study_of(home)
+    assert len({run.key for run in found.runs}) == RUNS
+    assert {found.name_of(file) for file in found.files} == names
+    mlflow = installed("mlflow")
+    export(home, "mlflow")
+    client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{home}/mlflow.db")
+    experiment = client.get_experiment_by_name(found.name).experiment_id
+    (parent,) = (
+        run.info.run_id
+        for run in client.search_runs([experiment])
+        if run.info.run_name == f"study {found.name}"
+    )
+    assert {file.path for each in "xy" for file in client.list_artifacts(parent, each)} == names
+
+
 def test_an_unknown_tool_or_a_missing_package_is_said(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ValueError, match="no export to 'excel': choose mlflow, wandb or tensorboard"):
         export(runs, "excel")

@@ -64,6 +64,8 @@ def test_marks_that_coincide_are_all_seen() -> None:
     colours: Sequence[str] = ("#0072B2", "#E69F00")
     seen = seen_in(figure, {colour: {"color": colour} for colour in colours})
     assert min(seen.values()) > 60
+    assert not figure.axes[0].texts, "names of close points would overlap"
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == names
     assert figure.axes[0].get_xlabel() == "time (s)"
     assert figure.axes[0].get_ylabel() == "energy (J)"
 

@@ -47,5 +47,5 @@ def test_a_report_says_it_in_texts_and_figures_and_leaves_numbers(
     for words in ("2 points more R2", "R2 at", "40 % R2: reached."):
         assert words in printed
     assert axes.get_ylabel() == "test R2 (%)"
-    assert (tmp_path / "a.md").read_text() == "R2"
+    assert (tmp_path / "a.md").read_text().startswith("R2\n")
     assert (tmp_path / "a.csv").read_text() == "accuracy\n0.4\n"

@@ -1,5 +1,6 @@
 """Test a grid's table, which shows the variant with the best mean in each setting and session."""
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -225,3 +226,14 @@ def test_the_names_of_settings_lie_within_the_figure(write_run: Write) -> None:
     (label,) = figure.axes[0].get_yticklabels()
     assert name in label.get_text()
     assert label.get_window_extent().x0 >= 0.0
+
+
+def test_settings_stand_in_the_order_of_the_study_file(write_run: Write) -> None:
+    """Labels are not sorted by name; a setting that was added later is in the list of the latest runs only."""
+    order = ["none", "all", "half"]
+    root = write_grid(write_run, {(label, "ours", 1): [0.8, 0.6] for label in order})
+    for label in order:
+        file = root / f"alpha-{label}" / "ours" / "1" / "run.json"
+        known = order if label == "half" else order[:2]
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"settings": {"alpha": known}}))
+    assert list(dict.fromkeys(compare_settings(root).table["alpha"])) == order

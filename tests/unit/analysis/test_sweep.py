@@ -10,11 +10,12 @@ import pytest
 import yaml
 from PIL import Image
 
-from edgefl.analysis import load_runs, load_settings
+from edgefl.analysis import compare, load_runs, load_settings
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
+from edgefl.analysis.measures.metrics import spent_in_run
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.sweep import _series
 from edgefl.analysis.measures.sweep_verdicts import verdicts
@@ -174,6 +175,15 @@ def test_without_training_a_round_costs_latency_and_energy(write_run: Write) -> 
     assert told[0].startswith(
         "ours: bandwidth 200 MHz needs 0.13 times the time of 20 MHz for a round (2 seeds"
     )
+
+
+def test_without_training_a_requested_target_is_said_not_to_apply(write_run: Write) -> None:
+    root = study(write_run, accuracy="")
+    (note,) = set(sweep(root, target=0.8).notes) - set(sweep(root).notes)
+    assert note.endswith("costs are those of a round; the target 0.8 cannot be applied")
+    one = root / "2e+07-23"
+    notes = compare(one, target=[0.8, "95%", 0.9]).notes
+    assert any(note.endswith("compared; the targets 0.8, 0.9 cannot be applied") for note in notes)
 
 
 def test_the_accuracies_of_two_seeds_have_a_range(write_run: Write) -> None:
@@ -361,7 +371,7 @@ def test_a_point_that_missed_its_target_beats_nothing() -> None:
         if len(line.get_xdata()) and line.get_linestyle() == "None" and line.get_markerfacecolor() != "white"
     }
     assert filled == {(2.0, 2.0)}
-    assert [text.get_text() for text in ax.texts] == ["> a", "b"]
+    assert ax.get_legend_handles_labels()[1] == ["> a", "b"]
 
 
 def test_efficient_points_are_those_that_nothing_beats() -> None:
@@ -383,6 +393,24 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
     assert over_s[-1] == 0.8
     assert over_j[np.searchsorted(joules, 7.5)] == pytest.approx(0.3)
     assert np.isnan(over_j[0])
+
+
+def test_joules_of_curves_are_those_of_a_run_that_ends_there(write_run: Write) -> None:
+    """Rounds of 5 J end after 5, 10 and 15 J; the tails that would follow add 4, 1 and 0 J, in each cell."""
+    rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, 0.2), (2, 0.4), (3, 0.8))]
+    path = write_run("a", rounds, [{"session": 1}])
+    table = pd.read_csv(path / "rounds.csv").assign(energy_cut_j=[4.0, 1.0, 0.0])
+    table.to_csv(path / "rounds.csv", index=False)
+    runs = load_runs(path)
+    assert list(spent_in_run(runs.rounds)) == [9.0, 11.0, 15.0]
+    _, (joules, over_j, _) = curves_of(runs.rounds, services_of(runs))
+    assert np.isnan(over_j[np.searchsorted(joules, 8.5)])
+    assert over_j[np.searchsorted(joules, 10.5)] == pytest.approx(0.2)
+    assert over_j[np.searchsorted(joules, 11.5)] == pytest.approx(0.4)
+    two = runs.rounds.assign(cell=[0, 1, 0])
+    assert list(spent_in_run(two)) == [9.0, 15.0, 16.0]
+    dear = two.assign(cell=0, energy_cut_j=[9.0, 1.0, 0.0])
+    assert list(spent_in_run(dear)) == [11.0, 11.0, 15.0], "a run of two rounds has spent 11 J, and is longer"
 
 
 def test_a_grid_of_one_number_is_known(write_run: Write) -> None:

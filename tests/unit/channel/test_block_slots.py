@@ -188,6 +188,19 @@ def test_a_narrow_radio_has_no_more_blocks_than_it_takes(
     assert (blocks.sum(axis=0) == BLOCKS).all()
 
 
+@pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin()], ids=lambda one: type(one).__name__)
+def test_groups_have_their_part_of_the_blocks_on_average(scheduler: Scheduler) -> None:
+    """With weights 3:2, groups get 14.4 and 9.6 of 24 blocks on average, and their flows half each."""
+    groups = Groups(lambda id_: int(str(id_)) // 2, [3.0, 2.0])
+    band, slots = band_of(scheduler, "per_resource_block", groups=groups), 1000
+    for id_ in range(4):
+        band.add(id_, 1e9, snr_whole_band=1e9, fading=LinkFading(1, 1.0), slot=0)
+    band.settle(slots)
+    moved = np.array([band.moved_bits(id_) for id_ in range(4)])
+    parts = moved / moved.sum()
+    assert parts == pytest.approx([0.3, 0.3, 0.2, 0.2], abs=2 / slots)
+
+
 def test_groups_have_their_blocks_and_what_another_cannot_use() -> None:
     """With weights 1:3, the groups get 6 and 18 of 24 blocks; a group that is alone gets all 24 blocks."""
     groups = Groups(lambda id_: int(str(id_)), [1.0, 3.0])

@@ -121,10 +121,10 @@ def test_blocks_are_divided_among_the_flows_that_are_there(case: int) -> None:
     flows, blocks, slots = int(rng.integers(2, 40)), int(rng.integers(1, 274)), 12
     few = rng.random((flows, slots)) < 0.3 * (case % 2)
     most = np.where(few, rng.integers(0, 12, (flows, slots)), blocks)
-    turn, there = 5 + np.arange(slots), rng.random((flows, slots)) < rng.random(slots)
-    shares = divide(most, blocks, turn, there)
+    earlier, there = blocks * (5 + np.arange(slots)), rng.random((flows, slots)) < rng.random(slots)
+    shares = divide(most, blocks, earlier, there)
     for slot, present in enumerate(there.T):
         now = slice(slot, slot + 1)
         if present.any():
-            assert np.array_equal(shares[present, now], divide(most[present, now], blocks, turn[now]))
+            assert np.array_equal(shares[present, now], divide(most[present, now], blocks, earlier[now]))
         assert not shares[~present, now].any()

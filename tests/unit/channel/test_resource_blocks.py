@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 
 from edgefl.channel.modulation import Steps
-from edgefl.channel.resource_blocks import BlockLink, blocks_of, carried, divide, in_order, rounded, usable
+from edgefl.channel.resource_blocks import (
+    BlockLink,
+    blocks_of,
+    carried,
+    divide,
+    in_order,
+    quotas,
+    rounded,
+    usable,
+)
 
 RNG = np.random.default_rng(5)
 
@@ -74,7 +83,7 @@ def test_every_block_goes_to_a_flow_that_can_use_it_and_equally(case: int) -> No
     rng = np.random.default_rng(case)
     flows, blocks, slots = int(rng.integers(1, 40)), int(rng.integers(1, 274)), 25
     most = np.where(rng.random((flows, slots)) < 0.3, rng.integers(0, 12, (flows, slots)), blocks)
-    given = divide(most, blocks, np.arange(slots))
+    given = divide(most, blocks, blocks * np.arange(slots))
     assert (given <= most).all()
     np.testing.assert_array_equal(given.sum(axis=0), np.minimum(blocks, most.sum(axis=0)))
     for slot in range(slots):
@@ -86,8 +95,18 @@ def test_every_block_goes_to_a_flow_that_can_use_it_and_equally(case: int) -> No
 @pytest.mark.parametrize(("flows", "blocks"), [(30, 273), (7, 3), (400, 273)])
 def test_the_remainder_goes_round(flows: int, blocks: int) -> None:
     """Over as many slots as there are flows, all flows get equally many blocks."""
-    given = divide(np.full((flows, flows), blocks), blocks, 11 + np.arange(flows))
+    given = divide(np.full((flows, flows), blocks), blocks, blocks * (11 + np.arange(flows)))
     assert (given.sum(axis=1) == blocks).all()
+
+
+@pytest.mark.parametrize("weights", [(1, 1), (3, 2), (1, 1, 1, 1), (5, 1, 1), (1,)])
+def test_groups_get_whole_blocks_that_are_their_parts_on_average(weights: tuple[int, ...]) -> None:
+    parts, blocks, slots = np.array(weights) / sum(weights), 11, 500
+    given, earlier = quotas(parts, blocks, 7 + np.arange(slots))
+    assert (given >= 0).all()
+    assert (given.sum(axis=0) == blocks).all()
+    assert (np.abs(given.sum(axis=1) - parts * blocks * slots) < 2).all()
+    np.testing.assert_array_equal(earlier[:, 1:] - earlier[:, :-1], given[:, :-1])
 
 
 def test_shares_become_whole_blocks() -> None:

@@ -14,8 +14,8 @@ from edgefl.commands.cli import main
         ("compare runs --jobs 3", "belongs to `edgefl study`."),
         ("preview a.yaml --seed 3", "and `edgefl record`. Here, write --set seed=N."),
         ("compare runs --seed 3", "and `edgefl record`."),
-        ("run a.yaml --ouut b", "'--out'"),
-        ("run a.yaml --zebra", "No such option '--zebra'."),
+        ("run a.yaml --ouut b", "--out"),  # click's words and quotes depend on its version
+        ("run a.yaml --zebra", "No such option"),
     ],
 )
 def test_the_commands_of_an_option(arguments: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,6 +57,10 @@ no round in minutes | radio: | rounds: {every_s: 0.0005}\nradio: | 6 | must be >
 kilometres | radio: | layout: {rings: 1, isd_m: 0.5123456}\nradio: | 6 | must be >= 20, got 0.5123456: 0.512346 km is 512.3
 a number with its unit | 20.0e+6 | 20 MHz | 7 | got '20 MHz': write 20.0e+6, without the unit
 another unit in the key | bandwidth_hz: 20.0e+6 | bandwidth_mhz: 20 | 7 | did you mean 'bandwidth_hz'?
+a key with dots | radio: | rounds.every_s: 20\nradio: | 6 | unknown key; write the sections one inside the other: rounds: {every_s: 20}
+dots within a section | radio: | rounds: {selector.name: fedcs}\nradio: | 6 | one inside the other: selector: {name: fedcs}
+three keys with dots | radio: | handover.policy.name: a3\nradio: | 6 | handover: {policy: {name: a3}}
+dots of no section | radio: | nothing.here: 3\nradio: | 6 | nothing.here: unknown key; known: areas
 percent |   count: 4\n |   count: 4\n  indoor_share: 80\n | 5 | it is a share, so write 0.8 for 80 %
 watts for dBm | 20.0e+6 | 20.0e+6\n  budget: {server_power_dbm: 2000} | 8 | must be <= 70, got 2000 (downlink power
 typo in a component | logistic | logistik | 10 | no model 'logistik': did you mean 'logistic'?

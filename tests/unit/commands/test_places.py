@@ -80,6 +80,20 @@ def test_copies_go_where_they_are_wanted(what: str, here: Path) -> None:
     assert code_of("scenarios", "--copy", "quickstart") == 0, "a folder that exists is meant as a folder"
 
 
+@pytest.mark.parametrize(
+    "arguments", [["examples", "--copy"], ["scenarios", "--copy"], ["new"]], ids=lambda value: " ".join(value)
+)
+@pytest.mark.parametrize("below", ["", "deeper/folder"])
+def test_no_files_are_put_into_a_run_directory(
+    arguments: list[str], below: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("run.json", "scenario.yaml"):
+        (RUN / name).touch()
+    assert code_of(*arguments, str(RUN / below)) == 2
+    assert f"{here / RUN} is a run directory" in capsys.readouterr().err
+    assert sorted(each.name for each in RUN.iterdir()) == ["run.json", "scenario.yaml"]
+
+
 def test_the_module_is_the_command() -> None:
     done = subprocess.run([sys.executable, "-m", "edgefl", "--version"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, f"edgefl {__version__}\n")

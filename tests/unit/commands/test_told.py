@@ -82,6 +82,28 @@ def test_a_study_and_its_comparison_say_the_same(folder: Path, capsys: pytest.Ca
     assert lines(capsys, "study", "study.yaml", "--executor", "inline", "--out", "runs/s") == ["runs/s"]
 
 
+def test_checked_files(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A study has a row per case; a file with an error has a row with the error, which also is on standard error."""
+    whole = said(capsys, "validate", "radio.yaml", "study.yaml")
+    assert [(row["file"], row["case"], row["error"]) for row in whole["table"]] == [
+        ("radio.yaml", "", None),
+        ("study.yaml", "a seed 1", None),
+        ("study.yaml", "b seed 1", None),
+    ]
+    assert {row["devices"] for row in whole["table"]} == {4}
+    (row,) = said(capsys, "validate", "radio.yaml", "--plan")["table"]
+    assert row["least_rounds"] == row["most_rounds"] == 2
+    assert row["most_simulated_s"] > 0
+    (folder / "wrong.yaml").write_text(SCENARIO.replace("count", "coutn"))
+    assert code_of("validate", "wrong.yaml", "radio.yaml", "--json") == 2
+    out, err = capsys.readouterr()
+    wrong, right = json.loads(out)["table"]
+    assert "devices.coutn: unknown key" in wrong["error"]
+    assert wrong["error"] in err
+    assert right["error"] is None
+    assert lines(capsys, "validate", "wrong.yaml", "radio.yaml") == ["radio.yaml"]
+
+
 def test_lists_and_findings(capsys: pytest.CaptureFixture[str]) -> None:
     assert [row["name"] for row in said(capsys, "list", "codecs")["table"]] == registry.names("codecs")
     assert lines(capsys, "list") == list(registry.KINDS)

@@ -30,6 +30,15 @@ def test_a_script_is_bash(number: int, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_steps_of_a_job_have_the_cores_of_its_tasks() -> None:
+    """From Slurm 22.05 on, srun reads SRUN_CPUS_PER_TASK, and no longer --cpus-per-task of the job (man srun)."""
+    jobs = [script for script in SCRIPTS if "#SBATCH --cpus-per-task" in script]
+    assert len(jobs) == 2
+    for job in jobs:
+        before, _, _ = job.partition("srun ")
+        assert 'export SRUN_CPUS_PER_TASK="$SLURM_CPUS_PER_TASK"' in before
+
+
 def test_there_are_scripts_and_commands() -> None:
     assert len(SCRIPTS) == 4
     assert {command for command, _ in COMMANDS} == {"study", "merge"}

@@ -24,6 +24,16 @@ def test_every_page_is_filled_and_its_tables_are_whole(page: Path) -> None:
     assert text.count("```") % 2 == 0
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_tables_of_every_page_are_whole(page: Path) -> None:
+    """A table has a line for each row, a second line of dashes, and as many cells in each row as in the first."""
+    text = re.sub(r"^( *)```.*?^\1```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, flags=re.MULTILINE):
+        rows = [re.split(r"(?<!\\)\|", line.strip()) for line in table.splitlines()]
+        assert len({len(row) for row in rows}) == 1, rows[0]
+        assert re.fullmatch(r"[\s:-]*", "".join(rows[1])), rows[0]
+
+
 def test_every_key_component_and_name_is_there() -> None:
     keys = "\n".join(reference.keys())
     for key in keys_of(Scenario):

@@ -74,7 +74,9 @@ class Hasty(Oort):
     pacer_step: ClassVar[int] = 5
 
 
-def test_oort_draws_by_the_authors_formulas() -> None:
+@pytest.mark.parametrize("lost", [0.0, 0.3], ids=["all arrive", "some are lost"])
+def test_oort_draws_by_the_authors_formulas(lost: float) -> None:
+    """A device with a lost update has the round's mean utility; its part was cut off, but its duration stays."""
     oort = Hasty(count=NUMBER)
     rng, arms, memory = np.random.default_rng(3), Arms(oort), {}
     speed, samples = rng.uniform(1.0, 20.0, DEVICES), rng.integers(10, 300, DEVICES).astype(float)
@@ -82,6 +84,7 @@ def test_oort_draws_by_the_authors_formulas() -> None:
         arms.arms[id_] = {"reward": samples[id_], "duration": speed[id_], "count": 0, "stamp": 0}
     loss, last = np.full(DEVICES, np.nan), np.full(DEVICES, np.nan)
     completed, exploited, arrived, paces = np.zeros(DEVICES), list[int](), set[int](), set[float]()
+    taken, took = np.zeros(DEVICES), speed.copy()
     for turn in range(ROUNDS):
         scores, many = arms.ask(exploited, arrived)
         paces.add(arms.threshold)
@@ -91,7 +94,8 @@ def test_oort_draws_by_the_authors_formulas() -> None:
             turn,
             samples=samples,
             loss=loss,
-            duration_s=np.where(np.isnan(last), np.nan, speed),
+            duration_s=np.where(np.isnan(last), np.nan, took),
+            taken=taken,
             age=np.where(np.isnan(last), np.inf, turn - last),
             completed=completed,
             down_s=speed,
@@ -118,10 +122,18 @@ def test_oort_draws_by_the_authors_formulas() -> None:
             weights = np.array([scores[id_] for id_ in among.tolist()])
             assert shares == pytest.approx(weights / weights.sum(), rel=1e-9)
         assert len(decision.ids) == NUMBER
-        exploited, arrived = memory["exploited"], set(decision.ids)
+        exploited = memory["exploited"]
+        arrived = {id_ for id_ in decision.ids if rng.random() >= lost}
+        for id_ in sorted(arrived):
+            loss[id_] = rng.uniform(0.9, 1.1) * 0.99**turn
+            arms.arms[id_]["reward"] = samples[id_] * loss[id_]
+        mean = sum(arms.arms[id_]["reward"] for id_ in arrived) / max(1, len(arrived))
         for id_ in decision.ids:
-            loss[id_], last[id_] = rng.uniform(0.9, 1.1) * 0.99**turn, turn
-            completed[id_] += 1
-            arm = arms.arms[id_]
-            arm |= {"reward": samples[id_] * loss[id_], "count": arm["count"] + 1, "stamp": turn + 1}
+            last[id_], arm = turn, arms.arms[id_]
+            arm |= {"count": arm["count"] + 1, "stamp": turn + 1}
+            took[id_] = speed[id_] if id_ in arrived else 0.5
+            if id_ not in arrived:
+                arm["reward"] = mean
+            taken[id_] += 1
+            completed[id_] += id_ in arrived
     assert len(paces) > 1  # the pacer has changed the pace

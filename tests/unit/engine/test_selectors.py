@@ -27,9 +27,7 @@ GAINS_DB = np.array([-90.0, -70.0, -110.0, -70.0, -80.0])
 LAST = np.array([3.0, 4.0, 5.0, 2.0, 0.0])
 DRAWS, SIGMAS = 4000, 4.5
 FEDCS = {
-    "up_bits": np.full(5, 1e6),
-    "snr_up": np.ones(5),
-    "static": np.ones(5, dtype=bool),
+    "up_alone_s": np.full(5, 0.1),
     "down_s": np.zeros(5),
     "compute_s": np.array([0.1, 0.5, 0.2, 0.1, 0.9]),
 }
@@ -52,18 +50,31 @@ LAWS: list[tuple[Selector, int, list[float]]] = [(Uniform(count=2), 2, [2 / 5] *
 
 
 NAN = math.nan
+LOST = np.array([0.0, 2.0, 1.0, 3.0, 1.0])
 SNR = np.array([10.0, 40.0, 20.0, 5.0, 80.0])
 # decider, its inputs besides those of `candidates_of`, requested number, participants
 DECIDED: list[tuple[Decider, dict[str, Any], int, list[int]]] = [
-    # alone on 10 MHz at log2(1 + SNR) = 1 bit/s/Hz an upload of 1 Mbit takes 0.1 s. Devices are ready after 0.1, 0.5,
-    # 0.2, 0.1 and 0.9 s: device 2 ends at 0.2 s, 5 at 0.3 s (so would 7), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
+    # alone in the band an upload takes 0.1 s. Devices are ready after 0.1, 0.5, 0.2, 0.1 and 0.9 s: device 2 ends at
+    # 0.2 s, 5 at 0.3 s (so would 7), 7 at 0.4 s, 3 at 0.6 s, 11 at 1.0 s
     (FedCs(deadline_s=0.6), FEDCS, 5, [2, 3, 5, 7]),
     (FedCs(deadline_s=0.59), FEDCS, 5, [2, 5, 7]),
     (FedCs(deadline_s=0.59, count=2), FEDCS, 2, [2, 5]),
     (FedCs(deadline_s=0.01), FEDCS, 5, [2]),  # no device meets the deadline: the fastest takes part
+    # with radios for half of the band, two uploads of 0.1 s fit side by side: 2 and 7 end at 0.2 s, 5 at 0.3 s
+    (FedCs(deadline_s=0.31), FEDCS | {"widest": np.full(5, 0.5)}, 5, [2, 5, 7]),
+    (FedCs(deadline_s=0.29), FEDCS | {"widest": np.full(5, 0.5)}, 5, [2, 7]),
     # all devices are candidates, and those with the highest losses are chosen; an unreported loss counts as infinite
     (PowerOfChoice(count=2, d=5), {"loss": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
     (BestNorm(count=2), {"norm": np.array([1.0, 3.0, NAN, 2.0, 0.5])}, 2, [3, 5]),
+    # an update of device 5 was lost, so it has the mean of the reports, 1.625; device 2 has never taken part
+    (PowerOfChoice(count=2, d=5), {"loss": np.array([NAN, 3.0, NAN, 1.5, 0.375]), "taken": LOST}, 2, [2, 3]),
+    (
+        PowerOfChoice(count=3, d=5),
+        {"loss": np.array([NAN, 3.0, NAN, 1.5, 0.375]), "taken": LOST},
+        3,
+        [2, 3, 5],
+    ),
+    (BestNorm(count=3), {"norm": np.array([NAN, 3.0, NAN, 1.7, 0.175]), "taken": LOST}, 3, [2, 3, 7]),
     # order: devices on mains, by energy; devices with a battery, by share of the charge; devices below the reserve
     (EnergyAware(count=1), JOULES, 1, [5]),
     (EnergyAware(count=2), JOULES, 2, [3, 5]),

@@ -13,6 +13,7 @@ from PIL import Image
 import edgefl
 from edgefl import testing
 from edgefl.config import outside
+from edgefl.learning.data.tested_labels import doubts
 from edgefl.learning.datasets.csv import Csv
 from edgefl.learning.datasets.huggingface import HuggingFace
 from edgefl.learning.datasets.image_folder import ImageFolder
@@ -65,6 +66,22 @@ def test_numbers_and_several_labels_are_taken_as_they_are() -> None:
     assert (rents.task, data.label_names) == ("regression", ("rent",))
     assert np.array_equal(data.train.y, 2 * data.train.x[:, 0])
     testing.check(Csv, path="c.csv", targets="numbers")
+
+
+@pytest.mark.parametrize(
+    ("labels", "noted"), [((-1, 0, 1, 2), True), ((-1, 1), False), ((-2, -1, 0), False), ((0, 1), False)]
+)
+@pytest.mark.parametrize("file", ["npz", "csv"])
+def test_samples_that_seem_to_have_no_label_are_noted(
+    labels: tuple[int, ...], noted: bool, file: str
+) -> None:
+    """Many files mark samples without a label by -1; beside 1 alone it is one of two classes."""
+    y = np.resize(labels, 20)
+    np.savez("a.npz", x=X, y=y)
+    Path("a.csv").write_text("a,kind\n" + "".join(f"{n},{label}\n" for n, label in enumerate(y)))
+    data = {"npz": Npz(path="a.npz"), "csv": Csv(path="a.csv")}[file].load()
+    said = "label is -1, a class beside 0, 1, 2: 5; if -1 marks samples without a label, remove these samples"
+    assert [said in note for note in doubts(data)] == [True] * noted
 
 
 def test_npz_splits_test_samples_off_always_alike() -> None:

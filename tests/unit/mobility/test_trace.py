@@ -40,18 +40,30 @@ def start(model: Trace, devices: int) -> Movement:
     return model.start(np.zeros((devices, 2)), cell_radius_m=250.0, min_distance_m=10.0, streams=Streams(0))
 
 
+def test_the_distance_of_a_device_with_one_sample_needs_no_warning(write: Write) -> None:
+    """The device is there for 5e-324 s, the smallest number, by which nothing can be divided without overflow."""
+    movement = start(Trace(path=write("t,id,x,y\n0,a,300,400\n")), 1)
+    assert movement.closest_m(20.0) == 500.0
+
+
 @pytest.mark.parametrize(
     ("scale", "time_scale", "walked", "remedy"),
     [
-        (0.001, 1.0, 1.0, "time_scale: 0.001 if t is in milliseconds, or scale: 1 if x and y are in metres"),
+        (
+            0.001,
+            1.0,
+            1.0,
+            "time_scale: 0.001 if t is in milliseconds, or scale: 0.01 if x and y are in centimetres",
+        ),
         (1000.0, 1.0, 1e-5, "time_scale: 0.001 if t is in milliseconds"),
         (
             1.0,
             0.001,
             100.0,
-            "scale: 0.001 if x and y are in millimetres, or time_scale: 1 if t is in seconds",
+            "scale: 0.01 if x and y are in centimetres or 0.001 if in millimetres, or time_scale: 1 if t is in"
+            " seconds",
         ),
-        (0.3, 60.0, 1e7, "scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours"),
+        (0.01, 60.0, 9e7, "scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours"),
         (1000.0, 1e-6, 1e-12, "another scale or time_scale"),
     ],
 )
@@ -80,15 +92,12 @@ def test_the_units_next_to_those_in_use_are_suggested(
             0.001,
             "within 1000 m, so set devices.mobility.time_scale: 0.001 if t is in milliseconds, or scale: 1000",
         ),
-        (
-            0.001,
-            1.0,
-            "in seconds: set devices.mobility.scale: 0.001 if x and y are in millimetres, or time_scale: 60",
-        ),
+        (0.001, 1.0, "0.01 if x and y are in centimetres or 0.001 if in millimetres, or time_scale: 60"),
+        (0.01, 1.0, "in seconds: set devices.mobility.scale: 0.01 if x and y are in centimetres or 0.001"),
     ],
 )
 def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: float, remedy: str) -> None:
-    """If km, ms or mm make a walk too slow for a pedestrian or too fast for a train, a note names the right units."""
+    """If km, ms, cm or mm make a walk too slow for a pedestrian or too fast for a train, a note names the units."""
     rows = [(0, 0, 0.0), (60, 0, 80.0), (0, 1, 1000.0), (60, 1, 1000.0)]
     text = "t,id,x,y\n" + "".join(f"{t / unit_s:g},{id_},{x / unit_m:g},0\n" for t, id_, x in rows)
     model = Trace(path=str(write(text)))

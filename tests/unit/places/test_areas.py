@@ -355,7 +355,18 @@ def test_without_pyproj_the_files_own_word_is_said(tmp_path: Path, monkeypatch: 
         (TOKYO, None, ("feature 1", "(35.6, 139.7) has the latitude first")),
         (DISTRICT, crs("EPSG:0"), ("'EPSG:0' is unknown",)),
         (DISTRICT, {"type": "link", "properties": {"href": "x"}}, ("names no coordinate reference system",)),
-        (DISTRICT, crs("EPSG:25833"), ("degrees",)),
+        (
+            DISTRICT,
+            crs("EPSG:25833"),
+            (
+                "looks like degrees",
+                "crs 'EPSG:25833' is not in degrees: remove crs",
+                "export the file in WGS 84",
+            ),
+        ),
+        (TOKYO, crs("EPSG:3857"), ("(35.6, 139.7) looks like degrees",)),
+        (UTM[:3], crs("EPSG:4326"), ("crs 'EPSG:4326' is in degrees: name the projection there, or export",)),
+        (UTM[:3], crs("EPSG:4267"), ("crs 'EPSG:4267' is in degrees: name the projection there, or export",)),
     ],
 )
 def test_coordinates_that_fit_no_crs_are_refused(

@@ -145,6 +145,26 @@ def test_columns_may_be_named_and_rows_chosen(tmp_path: Path) -> None:
     assert loaded(tmp_path, text, file=named).layout.cells == 2
 
 
+@pytest.mark.parametrize("name", ["direction", "Heading", "Azimut (Grad)"])
+def test_a_column_that_may_hold_azimuths_is_noted(tmp_path: Path, name: str) -> None:
+    """Without a column called azimuth or bearing a mast has no azimuth, which a note says."""
+    text = f"lon,lat,{name}\n11.12,46.06,90\n11.12,46.06,210\n"
+    remedy = f"but '{name}' may hold them: to use it, set layout.sites.columns: {{azimuth: {name}}}"
+    one = loaded(tmp_path, text)
+    assert one.layout.cells == 1
+    assert any(remedy in note for note in prepare(one).notes)
+    one = loaded(tmp_path, text, file={"columns": {"azimuth": name}})
+    assert one.layout.cells == 2
+    assert not any("no azimuths" in note for note in prepare(one).notes)
+
+
+def test_a_property_that_may_hold_azimuths_is_noted(tmp_path: Path) -> None:
+    point = {"type": "Point", "coordinates": [11.12, 46.06]}
+    feature = {"type": "Feature", "geometry": point, "properties": {"net": 1, "direction": 90}}
+    one = loaded(tmp_path, json.dumps(feature), "masts.geojson")
+    assert any("no azimuths are read, but 'direction' may hold them" in note for note in prepare(one).notes)
+
+
 def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None:
     """A note counts the two masts that are left out, one of them in another country."""
     rows = OPENCELLID + "LTE,208,1,1,1,0,2.35,48.85,1,1,1,1,1,0\n"

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
 from edgefl.engine.settings import RoundSettings
@@ -20,6 +21,7 @@ from edgefl.rng import Streams
 from edgefl.run import notes, preflight
 from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
+from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.notes import (
     NR_EFFICIENCY,
@@ -27,8 +29,8 @@ from edgefl.run.notes import (
     _never_aggregated,
     _of_gains,
     _warm_start_that_never_acted,
-    _without_coverage,
 )
+from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
@@ -38,6 +40,7 @@ BASE: dict[str, Any] = sections("""
     name=notes; devices={count: 4}; sessions={name: schedule, count: 2, rounds: 2}
     workload={payload_bits: 1000, flops_per_sample: 1}; radio={preset: journal}
 """)
+REACH = "closer sites"
 LEARNING = {"dataset": "digits", "model": "logistic", "local": {"steps": 1, "batch": 4}}
 
 
@@ -84,10 +87,10 @@ def test_cells_that_never_aggregated_are_named() -> None:
     counts: Any = SimpleNamespace(
         rounds=Counter([0, 2, 7, 17]), models=Counter([0]), completed=0, participants=3
     )
-    (note,) = _never_aggregated(RoundSettings(), counts)
+    (note,) = _never_aggregated(RoundSettings(), counts, 0, REACH)
     assert note.startswith("no update was ever aggregated in cells 2, 7 and 17 in 3 rounds: ")
     counts.models.update([7, 17])
-    (note,) = _never_aggregated(RoundSettings(), counts)
+    (note,) = _never_aggregated(RoundSettings(), counts, 0, REACH)
     assert note.startswith("no update was ever aggregated in cell 2 in 1 round: ")
 
 
@@ -220,19 +223,27 @@ def test_sites_too_far_apart_for_umi(layout: dict[str, Any], far: bool) -> None:
     assert ("radio.path_loss: uma" in note) == far
 
 
-def test_other_users_of_whom_less_is_known_than_the_run_is_long(tmp_path: Path) -> None:
-    """A trace of other users' load that covers only 20 ms causes a note in a run of some hundred ms."""
+@pytest.mark.parametrize("rounds", [{"every_s": 0.1}, {"pause_s": 0.1}])
+def test_other_users_of_whom_less_is_known_than_the_run_is_long(
+    tmp_path: Path, rounds: dict[str, float]
+) -> None:
+    """A trace of other users' load that covers only 20 ms causes a single note in a run of some hundred ms.
+
+    Rounds every 0.1 s make the run's length known before it begins.
+    """
     table = tmp_path / "load.csv"
     table.write_text("time_s,uplink_load\n0,0.1\n0.01,0.2\n")
     background = {"name": "trace", "path": str(table), "file_bits": 1000}
     budget = {"power_over_share": "per_resource_block"}
     radio = {"sharing": "dynamic", "budget": budget, "background": background}
-    (note,) = notes_of(tmp_path / "run", radio=radio, rounds={"every_s": 0.1})
+    (note,) = notes_of(tmp_path / "run", radio=radio, rounds=rounds)
     assert re.fullmatch(
-        r"radio.background: its trace ends at 0.02 s, but the run covers 0.3\d* s: from then on the last"
-        " load stayed in force; add rows to the trace",
+        r"radio.background: its trace ends at 0.02 s, but the run covers 0.\d* s: from then on the last"
+        " load stays in force; add rows to the trace",
         note,
     )
+    before = prepare(Scenario.model_validate(BASE | {"radio": BASE["radio"] | radio, "rounds": rounds})).notes
+    assert before == ([note] if "every_s" in rounds else [])
 
 
 def test_a_membership_rule_that_never_ended_a_session(tmp_path: Path) -> None:
@@ -346,24 +357,22 @@ def test_devices_out_of_coverage_and_rounds_that_waited_for_timers(tmp_path: Pat
 
 def test_coverage_is_noted_from_a_tenth_of_the_devices_or_a_lost_round_on() -> None:
     few, more = (Counts(uncovered=[each] * 10, rounds=Counter({0: 10})) for each in (3, 4))
-    assert list(_without_coverage(few, 40, indoors=True)) == []
-    assert_matches(list(_without_coverage(more, 40, indoors=True)), "out of coverage: on average 4 devices")
-    assert_matches(list(_without_coverage(few, 30, indoors=True)), "out of coverage: on average 3 devices")
+    assert list(without_coverage(few, 40, REACH)) == []
+    assert_matches(list(without_coverage(more, 40, REACH)), "out of coverage: on average 4 devices")
+    assert_matches(list(without_coverage(few, 30, REACH)), "out of coverage: on average 3 devices")
     lost = Counts(uncovered=[1], rounds=Counter({0: 4}), timers=1)
-    (note,) = _without_coverage(lost, 40, indoors=True)
+    (note,) = without_coverage(lost, 40, REACH)
     assert note.startswith("out of coverage: on average 1 device of a cell")
     assert "and 1 of 4 rounds (25.0 %) ended with a timeout" in note
     once = Counts(uncovered=[1, 0, 2, 0], rounds=Counter({0: 4}), timers=1)
-    (note,) = _without_coverage(once, 40, indoors=True)
+    (note,) = without_coverage(once, 40, REACH)
     assert note.startswith(
         "out of coverage: a device of a cell when 2 of 4 rounds began, at most 2; no round"
     )
     in_two = Counts(uncovered=[2] * 4, rounds=Counter({0: 2, 1: 2}))
-    assert_matches(list(_without_coverage(in_two, 40, indoors=True)), "out of coverage: on average 2 devices")
+    assert_matches(list(without_coverage(in_two, 40, REACH)), "out of coverage: on average 2 devices")
     many = Counts(uncovered=[19_978, 19_979], rounds=Counter({0: 2}))
-    assert_matches(
-        list(_without_coverage(many, 20_000, indoors=True)), "out of coverage: on average 19,978 devices"
-    )
+    assert_matches(list(without_coverage(many, 20_000, REACH)), "out of coverage: on average 19,978 devices")
 
 
 def test_what_befalls_less_than_a_tenth_is_not_noted() -> None:
@@ -403,10 +412,10 @@ def advice_of(scenario: Scenario) -> str:
     kinds = scenario.devices.kinds()
     found: list[str] = [
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
-        *notes._never_aggregated(scenario.rounds, STUCK),
+        *notes._never_aggregated(scenario.rounds, STUCK, 0, REACH),
         *notes._churn_that_never_acted(kinds, STUCK, 1.0),
         *notes._movement_that_never_acted(kinds, STUCK, 1.0),
-        *_without_coverage(AWAY, 1, indoors=any(kind.indoor_share for kind in kinds)),
+        *without_coverage(AWAY, 1, remedies(scenario.layout, World(scenario, Streams(1)).fleet)),
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
         *notes._two_bands_at_once(scenario.radio),
@@ -427,6 +436,8 @@ layout.rings=1 | a3_offset_db above 3 | handover.a3_offset_db=15
 layout.rings=1; SPREAD.line_of_sight=probabilistic | line_of_sight: soft | SPREAD.line_of_sight=soft
 layout.rings=1; SPREAD.site_correlation=0.1 | .site_correlation: 0.5 | SPREAD.site_correlation=0.5
 layout.rings=1; SPREAD.los_site_correlation=0.1 | .los_site_correlation: 0.5 | SPREAD.los_site_correlation=0.5
+layout.rings=0 | closer sites (cell.radius_m) | layout.rings=1
+layout.rings=1 | closer sites (layout.isd_m) | layout.sites=[[0, 0]]; layout.rings=0
 rounds.deadline_s=1 | a longer rounds.deadline_s | rounds.deadline_s=null
 rounds.min_updates=2 | a lower rounds.min_updates | rounds.min_updates=1
 devices.churn={name: duty_cycle, on_s: 0.1, off_s: 0.1} | use always_on | devices.churn=always_on

@@ -1,4 +1,4 @@
-"""Test the notes before a run about devices that never enter the cells, and devices out of the path loss's range."""
+"""Test the notes before a run about devices outside the cells, the world or the path loss's range."""
 
 import json
 import re
@@ -224,6 +224,21 @@ def test_a_trace_that_ends_before_the_run_is_noted(idle: dict, length: dict, tmp
     assert "ends at 60 s" in note
 
 
+@pytest.mark.parametrize(
+    ("rounds", "until_s"),
+    [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)],
+)
+def test_a_trace_too_short_for_rounds_at_given_times_is_noted(
+    rounds: dict[str, Any], until_s: float, tmp_path: Path
+) -> None:
+    """Without a duration, the last of 20 rounds begins at 19 x every_s or later; the trace ends at 30 s."""
+    sessions = {"name": "schedule", "count": 2, "rounds": 10}
+    found = cut_short(notes(traced(tmp_path, SHORT), sessions=sessions, rounds=rounds))
+    assert [note.partition(":")[2].partition(":")[0] for note in found] == [
+        f" the trace ends at 30 s of {until_s} s"
+    ] * (until_s > 0)
+
+
 def test_devices_that_have_left_draw_idle_power_and_those_that_are_off_none(tmp_path: Path) -> None:
     """Devices a and b leave their trace at 0 and 30 s of 600 s; the device of the other class is off all the time."""
     off = {"count": 1, "churn": {"name": "duty_cycle", "on_s": 1e-3, "off_s": 1e6}}
@@ -264,7 +279,25 @@ def test_the_error_of_a_cell_with_empty_batteries_names_keys_that_help(
     simulate({**scenario, "devices": scenario["devices"] | change}, tmp_path / "mended")
     off = {"count": 1, "churn": {"name": "poisson", "on_s": 1e-3, "off_s": 1e9}}
     scenario["devices"] = {"classes": {"empty": {"count": 1, "battery_j": 0.01}, "off": off}}
-    with refused_at("rounds.max_wait_s", "1 switched off and 1 with an empty", "battery_j", "devices.count"):
+    own = "raise devices.classes.empty.battery_j, recharge_w beside it, devices.count"
+    with refused_at("rounds.max_wait_s", "1 switched off and 1 with an empty", own):
+        simulate(scenario, tmp_path / "both")
+
+
+def test_the_error_of_empty_batteries_names_the_key_of_their_class(tmp_path: Path) -> None:
+    """A class may set a battery, or take over the battery of `devices`."""
+    scenario = {**SMALL, "rounds": {"max_wait_s": 5}}
+    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
+    scenario["devices"] = {"classes": {"small": {"count": 2, "battery_j": 0.01}}}
+    with refused_at(
+        "devices.classes.small.battery_j", "raise devices.classes.small.battery_j, or recharge_w beside"
+    ):
+        simulate(scenario, tmp_path / "own")
+    scenario["devices"] = {
+        "battery_j": 0.01,
+        "classes": {"small": {"count": 1, "battery_j": 0.02}, "rest": {"count": 1}},
+    }
+    with refused_at("", "raise devices.battery_j and devices.classes.small.battery_j, or recharge_w beside"):
         simulate(scenario, tmp_path / "both")
 
 
@@ -332,3 +365,24 @@ def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     notes = prepare(load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
     (note,) = [note for note in notes if "farther than" in note]
     assert float(re.search(r"\(([\d.]+) %", note)[1]) > 99
+
+
+def test_devices_whose_paths_leave_the_world_are_noted(tmp_path: Path) -> None:
+    """Device a is beyond the world's 9,000 m in half of the 40 s, device b always, device c never."""
+    track = "0,a,8800,0\n40,a,9200,0\n0,b,9100,0\n40,b,9100,0\n0,c,100,0\n40,c,100,0\n"
+    wide = driven(tmp_path, track, [[0, 0], [-8500, 0]], "free_space")
+    (note,) = [note for note in prepare(load(wide)).notes if "layout.radius_m" in note]
+    assert "2 of 3 devices are farther than 9,000 m from [0, 0] on part of their path (50.0 % of" in note
+    wide["layout"] = {"sites": [[0, 0], [-8500, 0]], "radius_m": 9300}
+    assert not [note for note in prepare(load(wide)).notes if "farther than" in note]
+
+
+@pytest.mark.parametrize(("at_m", "outside"), [(1250, 0), (1350, 3)])
+def test_places_of_an_itinerary_outside_the_world_are_noted(at_m: float, outside: int) -> None:
+    """People may walk to 1.3 x radius_m, their area_factor; beyond, they are absent."""
+    plan = [{"leave": 8, "to": "work"}, {"leave": 18, "to": "home"}]
+    away = {"name": "itinerary", "addresses": {"home": [at_m, 0], "work": [0, 0]}, "plan": plan}
+    town = {**ROADSIDE, "layout": {"sites": [[0, 0], [300, 0]], "radius_m": 1000}}
+    notes = prepare(load({**town, "devices": {"count": 3, "mobility": away}})).notes
+    said = f"{outside} of 3 devices are farther than 1,300 m (area_factor 1.3 x layout.radius_m)"
+    assert len([note for note in notes if said in note]) == (outside > 0)

@@ -1,6 +1,7 @@
 """Test how Python shows runs: progress in a terminal or notebook but not in a log, and results."""
 
 import io
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -116,12 +117,26 @@ def test_time_to_counts_from_a_sessions_start(tmp_path: Path) -> None:
 
 
 def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) -> None:
-    assert repr(edgefl.Results("nowhere")) == "Results('nowhere')"
-    public = [name for name in dir(edgefl.Results("nowhere")) if not name.startswith("_")]
+    (tmp_path / "run.json").write_text("{}")
+    assert repr(edgefl.Results(tmp_path)) == f"Results('{tmp_path}')"
+    assert str(tmp_path) in edgefl.StudyResults(tmp_path)._repr_html_()
+    public = [name for name in dir(edgefl.Results(tmp_path)) if not name.startswith("_")]
     assert "rounds" in public
     assert "rmdir" not in public
-    with pytest.raises(edgefl.EdgeflError, match="no folder nowhere"):
-        _ = edgefl.Results("nowhere").rounds
+
+
+@pytest.mark.parametrize("kind", [edgefl.Results, edgefl.StudyResults])
+def test_a_wrong_path_is_refused_at_once_as_commands_do(tmp_path: Path, kind: type[edgefl.Results]) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "file").touch()
+    for name, said in (("nope", "no folder"), ("empty", "no run directory"), ("empty/file", "is a file")):
+        with pytest.raises(edgefl.EdgeflError, match=said):
+            kind(tmp_path / name)
+    run = edgefl.simulate(SMALL, tmp_path / "runs" / "one")
+    for found in (kind(tmp_path / "runs"), kind(tmp_path, "runs"), pickle.loads(pickle.dumps(kind(run)))):
+        assert len(found.rounds) == 2
+    assert run.parent == tmp_path / "runs"
+    assert run.with_name("other").name == "other"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +154,6 @@ def test_a_directory_without_results_is_described_by_its_path(tmp_path: Path) ->
 def test_an_argument_of_a_wrong_type_is_named(call: Callable[[], object], named: str) -> None:
     with pytest.raises(edgefl.EdgeflError, match=named):
         call()
-    assert "nowhere" in edgefl.StudyResults("nowhere")._repr_html_()
 
 
 def test_a_replay_is_the_report_with_its_map_alone(tmp_path: Path) -> None:

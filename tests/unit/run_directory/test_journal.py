@@ -23,11 +23,12 @@ from edgefl.run_directory.journal import FILE, FOLDER, Journal
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.seal import sealed, unsealed
-from edgefl.run_directory.snapshot import Every
+from edgefl.run_directory.snapshot import Every, Snapshots
 from tests.refusals import refused_at
 
 EVERY, NEVER = Every(rounds=3), Every(rounds=10**9)
 LAST_LINES = 3
+PYTORCH_ALIGNS_TO = 64  # bytes, c10/core/alignment.h
 NEWLINE = b"\n"
 DEVICES, SESSIONS, ROUNDS, CELLS = 6, 2, 3, 2
 CIRCUMSTANCES = {"edgefl": "0.1.0", "scenario.yaml": "learning: {local: {lr: 0.05}}", "device": "cpu"}
@@ -282,6 +283,20 @@ def test_without_a_snapshot_training_starts_again(copy: Path, left: tuple[Path, 
     assert rows == left[1]
     assert training.restored == 0
     assert "no usable snapshot; training starts again from the first round" in notes[0]
+
+
+def test_tensors_of_a_snapshot_begin_where_new_tensors_begin(tmp_path: Path) -> None:
+    """PyTorch sums in another order if tensors begin elsewhere, so that a resumed run would have other bytes."""
+    sizes = (1, 3, 11)  # in the file, the second and the third tensor begin at odd multiples of four bytes
+    written = {str(size): torch.arange(float(size)) for size in sizes}
+    state = type("Sizes", (), {"state": lambda self: (written, {})})()
+    snapshots = Snapshots(tmp_path / FOLDER)
+    snapshots.take(state, 1, "digest")
+    found, _ = snapshots.newest({1: "digest"})
+    assert found is not None
+    read = found.tensors()
+    assert all(torch.equal(read[name], tensor) for name, tensor in written.items())
+    assert {tensor.data_ptr() % PYTORCH_ALIGNS_TO for tensor in read.values()} == {0}
 
 
 def test_a_snapshot_of_another_journal_is_left_out(copy: Path, tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_a_free_directory_is_the_callers_own(tmp_path: Path) -> None:
     assert [free_directory(tmp_path, "a").name for _ in range(3)] == ["a", "a-2", "a-3"]
 
 
-@pytest.mark.parametrize("status", ["interrupted", "completed"])
+@pytest.mark.parametrize("status", ["interrupted", "completed", "failed"])
 def test_a_directory_in_use_names_its_remedy(run: RunDirectory, status: str) -> None:
     with refused_at("", f"process {os.getpid()} is running it"):
         resumable(run.path)
@@ -230,8 +230,12 @@ def test_a_directory_in_use_names_its_remedy(run: RunDirectory, status: str) -> 
         fresh_directory(run.path)
     about = json.loads((run.path / "run.json").read_text())
     (run.path / "run.json").write_text(json.dumps({**about, "status": status}))
-    remedy = f"`edgefl resume {run.path}`, choose" if status == "interrupted" else "; choose another --out"
-    with refused_at("", "is not empty", remedy):
+    remedies = {
+        "interrupted": f"; continue its run with `edgefl resume {run.path}`, choose another --out, or delete it",
+        "completed": "; choose another --out, or delete it",
+        "failed": "; choose another --out, or delete it, or, unless its scenario made the run fail, continue its run",
+    }
+    with refused_at("", f"is not empty{remedies[status]}"):
         fresh_directory(run.path)
 
 

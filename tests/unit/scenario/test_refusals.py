@@ -140,6 +140,15 @@ radio.tdd.patern | did you mean 'pattern' | radio.tdd={patern: DDDSU}
 radio.tdd | add a U | radio.tdd={pattern: DDDD}
 devices.file | write {path: phones.csv} | devices.file=phones.csv
 cell | write {radius_m: 300} | cell=300
+devices | write keys, such as {count: 5} | devices=5
+layout | write keys, such as {rings: 2} | layout=2
+rounds | write sessions: {rounds: 5} | rounds=5
+learning | write {algorithm: fedavg, ...} | learning=fedavg
+learning | write {dataset: digits, ...} | learning=digits
+radio | write {preset: nr} | radio=nr
+rounds | write {selector: fedcs} | rounds=fedcs
+radio | write {path_loss: uma} | radio=uma
+cloud | write keys, such as {every: 5, ...} | cloud=5
 cell | min_distance_m | cell={radius_m: 20, min_distance_m: 30}
 cell.radius_m | 250 m | radio.path_loss=inh
 cell.radius_m | InH | cell.radius_m=200; radio.path_loss=inh

@@ -187,7 +187,7 @@ def test_a_device_too_fast_for_the_slots_is_refused_at_the_key_of_its_speed(tmp_
             world(devices={"count": 2, **keys}).radio(Clock())
     (tmp_path / "mm.csv").write_text("t,id,x,y\n0,ann,0,0\n0,bob,0,0\n1,ann,0,0\n1,bob,1000,0\n")
     trace = {"name": "trace", "path": str(tmp_path / "mm.csv")}
-    remedies = "scale: 0.001 if x and y are in millimetres, or time_scale: 60 if t is in minutes"
+    remedies = "scale: 0.01 if x and y are in centimetres or 0.001 if in millimetres, or time_scale: 60"
     with refused_at(
         "devices.mobility.path", "mm.csv: device 1 (id bob) moves at 1,000 m/s", remedies
     ) as refusal:

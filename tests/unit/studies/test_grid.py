@@ -23,6 +23,7 @@ def test_zipped_keys_change_together(tmp_path: Path) -> None:
     assert sizes == [*[(5, 1e6)] * 2, *[(50, 1e7)] * 2]
     assert found.runs[0].path == Path("size-5-1-MHz", "b", "seed-2")
     assert found.runs[0].member.setting == {"size": "5 1 MHz"}
+    assert found.runs[0].member.settings == {"size": ("5 1 MHz", "50 10 MHz")}
 
 
 @pytest.mark.parametrize(

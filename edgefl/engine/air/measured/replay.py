@@ -15,7 +15,7 @@ from edgefl.channel.units import FloatArray
 from edgefl.engine.air.air import AirInterface
 from edgefl.engine.air.budget import Budget
 from edgefl.engine.air.gains import LargeScaleGains, LargeScaleState, RoundKey
-from edgefl.engine.air.links import DIRECTIONS
+from edgefl.engine.air.links import DIRECTIONS, Prospect
 from edgefl.engine.air.measured.rates import MeasuredRates, Steps
 from edgefl.engine.air.measurements import Measurements
 from edgefl.engine.air.progressive import ProgressiveTransfer
@@ -125,6 +125,9 @@ class MeasuredRadio(Radio):
 
     def fading_now(self, ids: Sequence[int], cell: int, *, all_: bool) -> tuple[BoolArray, FloatArray]:
         return np.ones(len(ids), dtype=bool), np.ones(len(ids))
+
+    def prospect(self, state: LargeScaleState, cell: int, sharing: int) -> Prospect:
+        return super().prospect(state, cell, 1)  # devices do not share their measured rates
 
     def open_round(self, state: LargeScaleState, cell: int, *_: Any, **__: Any) -> RadioRound:
         whole, cells = dict.fromkeys(DIRECTIONS, np.ones(len(state.ids))), [cell] * len(state.ids)

@@ -135,16 +135,25 @@ class Outlook:
         """
         radio, ids = self._simulation.radio, np.asarray(state.ids, dtype=np.intp)
         known = past.of(ids, turn)
-        share = 1.0 / min(max(1, wanted), len(ids))
-        snr, radiated = radio.budget.snr(state), radio.budget.uplink_power(state, np.full(len(ids), share))
+        links = radio.prospect(state, self._cell, min(max(1, wanted), len(ids)))
+        alone = radio.prospect(state, self._cell, 1)
         static, power = radio.fading_now(state.ids, self._cell, all_=fades)
         held = np.where(static, power, 1.0)
         carriers = radio.air.carriers
         watts, down_bits, up_bits = self._watts_on_air(ids), known["down_bits"], known["up_bits"]
         computing = self._computing(ids, known["samples"])
-        snr_down, snr_up = snr["downlink"] * held, snr["uplink"] * held
-        down_s = carriers["downlink"].seconds(down_bits, share, snr_down, static)
-        up_s = carriers["uplink"].seconds(up_bits, share, snr_up * radiated, static)
+        snr_down, snr_up, radiated = (
+            links.snr["downlink"] * held,
+            links.snr["uplink"] * held,
+            links.uplink_power,
+        )
+        down_s = carriers["downlink"].seconds(down_bits, links.share, snr_down, static)
+        up_s, alone_s = (
+            carriers["uplink"].seconds(
+                up_bits, one.share, one.snr["uplink"] * held * one.uplink_power, static
+            )
+            for one in (links, alone)
+        )
         first = self._access("downlink", ids, down_bits, down_s, self._silent_s(ids))
         second = self._access("uplink", ids, up_bits, up_s, computing["compute_s"].tolist())
         sending_w = watts["send_w"] + watts["amplifier_w"] * radiated
@@ -164,6 +173,8 @@ class Outlook:
             down_s=first.time_s + down_s,
             up_s=second.time_s + up_s,
             up_access_s=second.time_s,
+            up_alone_s=alone_s,
+            widest=alone.share,
             down_j=first.energy_j + joules(watts["receive_w"], down_s) + self._j_bit[0, ids] * down_bits,
             up_j=second.energy_j + joules(sending_w, up_s) + self.bits_j(ids, up_bits),
             tail_j=self._tails_j(ids, computing["compute_s"] + second.rests_s),

@@ -9,6 +9,7 @@ import pytest
 
 from edgefl import simulate
 from edgefl.config.yaml_source import write
+from edgefl.run.controlled import Controlled, ControlledRun
 from edgefl.run.plan import prepare
 from edgefl.scenario import scenario
 from tests.refusals import refused_at
@@ -46,6 +47,17 @@ def test_a_constant_rate_moves_z_bits_in_z_over_r(tmp_path: Path, down: float, u
         assert took_s == pytest.approx(-(-BITS // (down * faster * SLOT_S)) * SLOT_S, abs=1e-9)
         took_s = row.uplink_end_s - row.uplink_start_s
         assert took_s == pytest.approx(-(-BITS // (up * SLOT_S)) * SLOT_S, abs=1e-9)
+
+
+def test_a_decider_expects_the_measured_rates_which_devices_do_not_share(tmp_path: Path) -> None:
+    """A transfer is expected to take Z / R, although three devices may take part."""
+    rows = [f"0,{name},{rate}e6,{2 * rate}e6\n" for name, rate in zip("abc", (2, 8, 40), strict=True)]
+    document = replayed(tmp_path, "time_s,device,downlink_bit_s,uplink_bit_s\n" + "".join(rows))
+    run = ControlledRun(scenario.load(document), Controlled())
+    assert run.waiting is not None
+    assert run.waiting.down_s == pytest.approx([BITS / 2e6, BITS / 8e6, BITS / 40e6])
+    assert run.waiting.up_s == pytest.approx([BITS / 4e6, BITS / 16e6, BITS / 80e6])
+    run.stop()
 
 
 def test_rates_that_change_are_integrated(tmp_path: Path) -> None:

@@ -69,6 +69,83 @@ def test_what_is_expected_is_what_happens() -> None:
     assert memory == {"rounds": 1}
 
 
+class OneByOne(Asked):
+    """Let one device take part in each round, in turn; the round could have all of them."""
+
+    def decide(
+        self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Memory
+    ) -> Decision:
+        self._told.append((candidates, memory))
+        return Decision([candidates.ids[candidates.turn % len(candidates)]])
+
+
+@pytest.mark.parametrize("p0_dbm", [None, -85.0])
+@pytest.mark.parametrize("hz", [10e6, 5e6])
+def test_an_upload_alone_has_the_whole_band_and_the_power_for_it(hz: float, p0_dbm: float | None) -> None:
+    """On the whole band power control allows three times the power that it allows on a third of the band."""
+    decider = OneByOne()
+    run = world(decider, radio={"budget": {"uplink_p0_dbm": p0_dbm}}, devices={"max_bandwidth_hz": hz}).run()
+    told, _ = decider._told[0]
+    assert (told.radiated.max() < 1 / 3) == (p0_dbm is not None)  # on a third of the band
+    for k, row in enumerate(run.rows.of[DeviceRound]):
+        took_s = row.uplink_end_s - row.uplink_start_s
+        assert row.device == k
+        assert took_s == pytest.approx(decider._told[k][0].up_alone_s[k], abs=SLOT_S)
+        assert took_s < told.up_s[k] - 3 * SLOT_S
+
+
+BY_BLOCK = {"power_over_share": "per_resource_block", "uplink_power_over_share": "full"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"radio": {"bandwidth_hz": 100e6}, "devices": {"max_bandwidth_hz": 5e6}},
+        {"radio": {"neighbour_load": 1.0}},
+        {"radio": {"neighbour_load": 1.0, "interference": "slot", "budget": BY_BLOCK}},
+    ],
+    ids=["narrow radios", "mean interference", "interference by slot"],
+)
+def test_what_is_expected_is_what_happens_on_every_link(given: dict[str, Any]) -> None:
+    """Expected times are right to within a slot for narrow radios, and amid interference that does not change.
+
+    At a load of 1, each of two sites sends in all slots, and so does one device of each cell; three devices take part
+    in site 0's rounds, so that with full power on each share, three shares interfere.
+    """
+    decider, radio = Asked(), {"propagation": {"shadowing": "spatial"}, **given["radio"]}
+    run = small_world(
+        [(60.0, 0.0), (0.0, 80.0), (-90.0, 0.0), (160.0, 0.0)],
+        learner=Scripted(work=(1, 0, 4_000_000, 4_000_000)),
+        layout={"sites": [[0.0, 0.0], [200.0, 0.0]], "radius_m": 300.0, "federations": [0]},
+        radio=radio,
+        devices=given.get("devices"),
+        rules={"selector": decider},
+    ).run()
+    (told, _), rows = decider._told[0], run.rows.of[DeviceRound]
+    assert len(rows) == 3
+    for k, row in enumerate(rows):
+        assert row.downlink_end_s - row.downlink_start_s == pytest.approx(told.down_s[k], abs=SLOT_S)
+        assert row.uplink_end_s - row.uplink_start_s == pytest.approx(told.up_s[k], abs=SLOT_S)
+
+
+def test_a_narrow_radio_is_used_as_a_whole_and_the_others_end_together() -> None:
+    """With `least_time`, a far device with 2 MHz sends at full power on 2 MHz; the other devices share 8 MHz."""
+    rng = np.random.default_rng(4)
+    given = {"static": np.ones(4, dtype=bool), "snr_up": np.array([1.0, 9.0, 20.0, 30.0])}
+    candidates = candidates_of(rng, [0, 1, 2, 3], 0, widest=np.array([0.2, 1.0, 1.0, 1.0]), **given)
+    found = registry.get("selectors", "least_time")(count=4).decide(candidates, 4, rng, {})
+    shares, power, clock_hz = found.up_shares, found.power, found.clock_hz
+    assert shares is not None
+    assert power is not None
+    assert clock_hz is not None
+    assert (shares[0], power[0], clock_hz[0]) == pytest.approx((0.2, 1.0, candidates.clock_hz[0]))
+    assert shares.sum() == pytest.approx(1.0)
+    sent_s = candidates.up_bits / (10e6 * shares * spectral_efficiency(power * candidates.snr_up / shares))
+    ends_s = candidates.down_s + candidates.cycles / clock_hz + sent_s
+    assert ends_s[1:] == pytest.approx(np.full(3, ends_s[1]), rel=1e-6)
+    assert ends_s[0] > ends_s[1]
+
+
 def test_tails_that_are_expected_are_those_that_are_booked() -> None:
     """Expected tails equal recorded ones: computing cuts the first tail short, and the pause lets the second end."""
     decider, tail = Asked(), made(Phone5G, tail_s=0.03, tail_w=1.5)

@@ -344,9 +344,8 @@ def test_a_model_that_cannot_be_stacked_goes_one_by_one() -> None:
     train = training(Unstackable())
     ends(train)
     assert list(train._workers) == [OneByOne]
-    train = training(Unstackable(), batching="stacked")
     with refused_at("learning.local.batching"):
-        ends(train)
+        training(Unstackable(), batching="stacked")
 
 
 def test_the_size_of_a_written_out_chunk_matters_by_rounding_alone() -> None:
@@ -554,9 +553,8 @@ class Sliced(Model):
 
 
 def test_a_module_that_hides_its_parameters_is_not_stacked() -> None:
-    train = training(Sliced(), batching="stacked")
     with refused_at("learning.local.batching", "weights.0, weights.1", "sequential"):
-        ends(train)
+        training(Sliced(), batching="stacked")
     train = training(Sliced(), batching="sequential")
     start = start_of(train)
     assert bool((ends(train) != start).any(1).all())

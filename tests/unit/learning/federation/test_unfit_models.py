@@ -1,0 +1,148 @@
+"""Test that models that cannot be trained reproducibly are refused by the checks before a run, and by `check`."""
+
+import random
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from edgefl.learning.models import Model
+from edgefl.testing import check
+from edgefl.testing.conformance import ContractError
+from tests.refusals import refused_at
+from tests.unit.learning.digits_cell import learner
+
+
+class Net(nn.Module):
+    """A network with one layer, and a function that runs before or after it."""
+
+    def __init__(
+        self, before: Callable[[Any, Tensor], Tensor] | None, after: Callable[[Any, Tensor], Any] | None
+    ) -> None:
+        super().__init__()
+        self.before, self.after, self.layer = before, after, nn.Linear(64, 10)
+        self.register_buffer("steps", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: Tensor) -> Any:
+        x = x.flatten(1)
+        logits = self.layer(self.before(self, x) if self.before else x)
+        return self.after(self, logits) if self.after else logits
+
+
+class Digits(Model):
+    """A model of 8x8 images."""
+
+    typical_input: ClassVar = (8, 8)
+    typical_classes: ClassVar = 10
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(None, None)
+
+
+class Double(Digits):
+    """A model in double precision."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(lambda _, x: x.double(), None).double()
+
+
+class DoubleOutputs(Digits):
+    """A model with outputs in double precision."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(None, lambda _, logits: logits.double())
+
+
+class Pair(Digits):
+    """A model that returns its inputs, too."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(None, lambda _, logits: (logits, logits))
+
+
+class Cut(Digits):
+    """A model whose outputs do not depend on its parameters by differentiable operations."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(None, lambda _, logits: logits.detach())
+
+
+class NumpyNoise(Digits):
+    """A model that adds noise from NumPy's global generator in training."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(lambda net, x: x + float(np.random.rand()) if net.training else x, None)  # noqa: NPY002
+
+
+class PythonNoise(Digits):
+    """A model that adds noise from Python's global generator, also in evaluation mode."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(lambda net, x: x + random.random(), None)
+
+
+class AlwaysDropping(Digits):
+    """A model whose dropout is active in evaluation mode."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(lambda net, x: functional.dropout(x, 0.5), None)
+
+
+class Counting(Digits):
+    """A model that counts its training steps in a buffer of integers."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        def counted(net: Any, x: Tensor) -> Tensor:
+            net.steps += net.training
+            return x
+
+        return Net(counted, None)
+
+
+class Cumulative(Digits):
+    """A model with batch norm over all batches so far."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64, momentum=None), nn.Linear(64, 10))
+
+
+REFUSED = [
+    (Double, ("layer.weight is float64", "module.float()")),
+    (DoubleOutputs, ("float64", ".float()")),
+    (Pair, ("Net.forward() returned a tuple of 2", "return the logits alone")),
+    (Cut, ("fails in a training step", "differentiable")),
+    (NumpyNoise, ("Python or NumPy", "draw from torch")),
+    (PythonNoise, ("Python or NumPy", "draw from torch")),
+    (AlwaysDropping, ("evaluation mode", "self.training")),
+    (Counting, ("changes steps in training", "persistent buffer")),
+    (Cumulative, ("num_batches_tracked", "set a momentum")),
+]
+
+
+@pytest.mark.parametrize(("model", "words"), REFUSED, ids=lambda case: getattr(case, "__name__", ""))
+def test_a_model_that_cannot_be_trained_is_refused(model: type[Model], words: tuple[str, ...]) -> None:
+    with refused_at("learning.model", *words):
+        learner(model=model())
+    with pytest.raises(ContractError) as refused:
+        check(model)
+    assert all(word in str(refused.value) for word in words)
+
+
+class FreshGenerator(Digits):
+    """A model that draws from a generator of its own, which nothing seeds."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        def noisy(net: Any, x: Tensor) -> Tensor:
+            return x + float(np.random.default_rng().random()) if net.training else x
+
+        return Net(noisy, None)
+
+
+def test_check_finds_numbers_that_nothing_seeds() -> None:
+    check(Digits)
+    with pytest.raises(ContractError, match="draw random numbers from torch only"):
+        check(FreshGenerator)
