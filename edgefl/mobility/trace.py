@@ -1,6 +1,6 @@
 """Move devices along recorded paths from tables, GPS tracks, and the traces of other simulators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -14,13 +14,11 @@ from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import presence
 from edgefl.mobility._traces._samples import Samples, Wanted
-from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s, too_fast
+from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
 from edgefl.places.plane import look_like_degrees
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
-WALK_M_S = 0.1  # if all moving devices are slower than this, the trace is probably in other units
-TOWN_KM = 30.0  # if all coordinates lie within this range, they are probably kilometres in a town
 MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so it must be in milliseconds
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
@@ -129,13 +127,6 @@ class Trace(Mobility):
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
         return "path", f"set {place}.{_units.other(self.scale, self.time_scale, faster=False)}"
 
-    def _faster(self, extent_m: float) -> str:
-        """Return a remedy for speeds that are too low; in a small area, coordinates are probably in kilometres."""
-        town = extent_m < TOWN_KM
-        remedy = _units.other(self.scale, self.time_scale, faster=True, lengths_first=town)
-        within_m = float(f"{extent_m:.2g}")
-        return f"all positions lie within {within_m:g} m, so set devices.mobility.{remedy}"
-
     @property
     def _origin(self) -> tuple[float, float] | None:
         """The geographic location of [0, 0] (longitude, latitude), if known."""
@@ -165,12 +156,13 @@ class Trace(Mobility):
         times = [self._shown(samples, time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         steps_m_s = speeds_m_s(rows, counts)
         wrong_rows = self._wrong_rows(samples, steps_m_s, counts)
+        known = [*["scale"] * bool(samples.degrees), *["time_scale"] * bool(samples.dated)]
         del samples  # free the memory of a second copy of the rows
         present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
         movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         movement.wrong_rows = wrong_rows
-        doubts = self._doubts(movement, steps_m_s, extent_m=float(np.ptp(rows[:, 1:], axis=0).max()))
+        doubts = self._doubts(movement, steps_m_s, known, float(np.ptp(rows[:, 1:], axis=0).max()))
         self.places.notes.extend(f"{self.path}: {doubt}" for doubt in doubts)
         return movement
 
@@ -186,18 +178,14 @@ class Trace(Mobility):
             f" '{clipped(samples.devices[device].id)}' at {time}, and any others like it"
         )
 
-    def _doubts(self, movement: "_Recorded", steps_m_s: np.ndarray, extent_m: float) -> Iterator[str]:
+    def _doubts(
+        self, movement: "_Recorded", steps_m_s: np.ndarray, known: Collection[str], extent_m: float
+    ) -> Iterator[str]:
         """Yield notes on speeds that are impossible, because of wrong rows or units, and on long gaps."""
-        fastest_m_s = float(steps_m_s.max(initial=0.0))
         if movement.wrong_rows:
             yield movement.wrong_rows
-        elif too_fast(steps_m_s) or 0.0 < fastest_m_s < WALK_M_S:
-            found = f"between two samples a device moves at {fastest_m_s:,.0f} m/s"
-            remedy = self.slower()[1]
-            if fastest_m_s < WALK_M_S:
-                found = f"no device is faster than {fastest_m_s:.2g} m/s"
-                remedy = self._faster(extent_m)
-            yield f"{found}; x and y must be in metres, and t in seconds: {remedy}"
+        elif doubt := _units.doubt(steps_m_s, extent_m, self.scale, self.time_scale, known):
+            yield doubt
         if self.max_gap_s is None and movement.gaps:
             yield (
                 f"long gaps between samples, in which devices are absent: {movement.gaps:,}; the longest lasts"
@@ -247,12 +235,11 @@ class Trace(Mobility):
                 " milliseconds, or 1e-6 for microseconds",
                 ("devices", "mobility", "time_scale"),
             )
-        if self.geo is None and not degrees and look_like_degrees(rows[:, 1:], self._origin):
-            raise EdgeflError(
-                f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees; set geo: true and the"
-                " scenario's origin_lon_lat, or geo: false if they are metres",
-                PLACE,
-            )
+        undeclared = self.geo is None and self.scale == 1 and not degrees
+        if undeclared and look_like_degrees(rows[:, 1:], self._origin):
+            seen = f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees"
+            remedy = "set geo: true and the scenario's origin_lon_lat, geo: false if they are metres, or"
+            raise EdgeflError(f"{seen}; {remedy} scale: 1000 if they are kilometres", PLACE)
 
 
 class _Recorded:

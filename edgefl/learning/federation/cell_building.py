@@ -26,6 +26,8 @@ from edgefl.learning.settings import EvaluationSettings, LearningSettings
 from edgefl.learning.tasks import Task
 from edgefl.rng import Streams
 
+CLOSE = 1e-4  # probabilities add up to 1 with this tolerance
+
 
 def begun_module(
     settings: LearningSettings, training_data: TrainingData, streams: Streams
@@ -48,8 +50,9 @@ def begun_module(
     _check_task(training_data.task, outputs, training_data.train.y[:1].cpu())
     if settings.initial is not None:
         begin_with(module, settings.initial.path, partial=settings.initial.partial)
-    return module.to(training_data.torch_device), tuple(
-        _spare_outputs(outputs.shape[-1], classes, training_data.task)
+    return module.to(training_data.torch_device), (
+        *_spare_outputs(outputs.shape[-1], classes, training_data.task),
+        *_probabilities(outputs, training_data.task),
     )
 
 
@@ -59,6 +62,15 @@ def _spare_outputs(outputs: int, classes: int, task: Task) -> Iterator[str]:
         yield (
             f"learning.model: the model returns {outputs:,} numbers for a target, but num_classes is {classes:,}, so"
             " no target belongs to the others; let the model return num_classes numbers"
+        )
+
+
+def _probabilities(outputs: Tensor, task: Task) -> Iterator[str]:
+    """Note a model that ends with a softmax, since cross-entropy applies another."""
+    if task.of_classes and bool((outputs >= 0).all() and (outputs.sum(-1) - 1).abs().max() < CLOSE):
+        yield (
+            "learning.model: the model returns probabilities, but the loss applies a softmax itself, so the model"
+            " learns slowly; leave out the model's softmax"
         )
 
 

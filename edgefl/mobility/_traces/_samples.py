@@ -133,7 +133,8 @@ class Samples:
         elif t <= row[-3]:
             what = "twice" if t == row[-3] else f"after {self.shown(row[-3])}"
             if self.nameless:
-                raise self.bad_row(
+                # without `bad_rows: skip` this is no bad row: skipping such rows would drop devices
+                raise (self.bad_row if self.wanted.skip else self.error)(
                     line,
                     f"has the time {self.shown(t)} {what}, but {self.nameless}, so the file is one device; name the"
                     " column of ids with devices.mobility.columns: {id: NAME}, or sort the rows by time",

@@ -106,6 +106,43 @@ def test_a_trace_in_other_units_is_noted(write: Write, unit_m: float, unit_s: fl
     assert [remedy in note for note in noted] == [True] * bool(remedy)
 
 
+@pytest.mark.parametrize(
+    ("degrees", "dated", "step", "said"),
+    [
+        (True, True, 1e-6, None),  # a slow walk, and no unit can be wrong
+        (
+            True,
+            False,
+            1e-6,
+            "m/s; t must be in seconds: all positions lie within 0.67 m, so set {}time_scale: 0.001",
+        ),
+        (
+            False,
+            True,
+            0.01,
+            "m/s; x and y must be in metres: all positions lie within 0.09 m, so set {}scale: 1000",
+        ),
+        (True, True, 0.1, "m/s; correct positions or times of the trace"),
+        (False, True, 400.0, "m/s; x and y must be in metres: set {}scale: 0.01"),
+    ],
+)
+def test_units_of_degrees_and_dates_are_not_in_doubt(
+    write: Write, degrees: bool, dated: bool, step: float, said: str | None
+) -> None:
+    """A device takes nine steps of 1 s; degrees and dates have one unit, so no other is suggested for them."""
+    base, names = (11.0, "lon,lat") if degrees else (0.0, "x,y")
+    rows = [
+        f"{f'2026-05-04T05:30:0{n}Z' if dated else n},a,{base + step * n:.7f},{48 if degrees else 0}\n"
+        for n in range(10)
+    ]
+    model = Trace(path=str(write(f"t,id,{names}\n{''.join(rows)}")))
+    model = model.within(Places(plane=LocalPlane(11.0, 48.0) if degrees else None))
+    start(model, 1)
+    noted = [note for note in model.places.notes if " m/s; " in note]
+    assert [(said or "").format("devices.mobility.") in note for note in noted] == [True] * bool(said)
+    assert all(("time_scale" in note) is not dated for note in noted)
+
+
 @pytest.mark.parametrize(("wrong", "fast", "first_m_s"), [(0, 1, 2998.5), (50, 2, 3001.5), (99, 1, 3001.5)])
 def test_a_wrong_position_is_named_rather_than_units(
     write: Write, wrong: int, fast: int, first_m_s: float

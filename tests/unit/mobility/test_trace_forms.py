@@ -77,10 +77,11 @@ MUNICH_LATITUDE_FIRST = [(48.13, 11.57 + 1e-3 * at) for at in range(5)]
 @pytest.mark.parametrize("form", [fcd, sumo_table, plain])
 def test_degrees_are_not_taken_for_metres(write: Write, places: list, form: Callable) -> None:
     path = write(form(places))
-    with refused_at("devices.mobility.path", "geo: true", "origin_lon_lat", "geo: false"):
+    with refused_at("devices.mobility.path", "geo: true", "origin_lon_lat", "geo: false", "scale: 1000"):
         started(path)
-    still = started(path, geo=False)[0].positions_m(0.0)[0]
-    assert still.tolist() == list(places[0])
+    for declared, scale in (({"geo": False}, 1), ({"scale": 1000.0}, 1000)):
+        still = started(path, **declared)[0].positions_m(0.0)[0]
+        assert still.tolist() == pytest.approx([scale * each for each in places[0]])
 
 
 def test_a_parquet_table_in_degrees_is_refused(tmp_path: Path) -> None:
@@ -189,6 +190,15 @@ def test_bad_rows_are_skipped_on_request(write: Write, text: str, bad: str, firs
     assert first in notes[0]
     assert moved.positions_m(6.0)[0] == pytest.approx(near_m(116.318450, 39.984683, BEIJING), abs=1e-3)
     assert moved.positions_m(9.0)[0] == pytest.approx(near_m(116.318450, 39.984733, BEIJING), abs=1e-3)
+
+
+def test_rows_of_several_devices_without_ids_are_not_offered_to_be_skipped(write: Write) -> None:
+    path = write("t,x,y\n0,0,0\n1,0,0\n0,5,5\n")
+    with refused_at(
+        "devices.mobility.path", ":4: has the time 0 s after 1 s", "no column has ids"
+    ) as refusal:
+        started(path)
+    assert "bad_rows" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(("good", "skipping"), [("", False), ("1,a,0,0\n", True)])

@@ -146,3 +146,18 @@ def test_check_finds_numbers_that_nothing_seeds() -> None:
     check(Digits)
     with pytest.raises(ContractError, match="draw random numbers from torch only"):
         check(FreshGenerator)
+
+
+class Probabilities(Digits):
+    """A model that ends with a softmax."""
+
+    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
+        return Net(None, lambda _, logits: logits.softmax(-1))
+
+
+def test_a_model_that_ends_with_a_softmax_is_noted() -> None:
+    """Cross-entropy applies a softmax itself; two of them make gradients small."""
+    assert learner(model=Digits()).doubts == ()
+    (doubt,) = learner(model=Probabilities()).doubts
+    assert "the model returns probabilities" in doubt
+    assert "leave out the model's softmax" in doubt
