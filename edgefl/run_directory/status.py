@@ -223,6 +223,7 @@ def describe_again(path: Path, entries: Mapping[str, Any]) -> None:
         about = about_of(path)
     except EdgeflError:
         return
+    entries = json.loads(json.dumps(entries))  # as in the file, where tuples are lists
     changed = any(about.get(key) != value for key, value in entries.items())
     if about["status"] == "completed" and changed:
         with writing(path / FILE):

@@ -70,9 +70,8 @@ def describe_again(path: Path, runs: Iterable[Run]) -> None:
     the study's question may have added, are included.
     """
     for case, member in {run.path.parent: run.member for run in runs}.items():
-        entries = {**asdict(member), "variants": list(member.variants)}
         for file in sorted((path / case).glob("seed-*/run.json")):
-            status.describe_again(file.parent, entries)
+            status.describe_again(file.parent, asdict(member))
 
 
 def _holds_a_study(path: Path) -> bool:
