@@ -57,8 +57,16 @@ class Npz(Dataset):
             raise self._unreadable(error) from error
         parts = ("_train", "_test") if "x_train" in headers else ("",)
         self._check_shapes(headers, parts)
-        wanted = [f"{axis}{part}" for axis in ("x", "y", "groups") for part in parts]
+        wanted, others = (
+            [f"{axis}{part}" for axis in ("x", "y", "groups") for part in some]
+            for some in (parts, {"", "_train", "_test"}.difference(parts))
+        )
         wanted = [name for name in wanted if name in headers]
+        if left := sorted({*headers}.intersection(others)):
+            raise EdgeflError(
+                f"{self.path} holds {', '.join(left)} beside {', '.join(wanted)}: name training samples x_train,"
+                " y_train and test samples x_test, y_test, or remove the others"
+            )
         require([Need((), sum(_bytes_of(headers[name]) for name in wanted), f"the arrays of {self.path}")])
         try:
             with np.load(self.path, allow_pickle=False) as file:

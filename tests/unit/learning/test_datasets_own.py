@@ -52,6 +52,16 @@ def test_npz_with_its_own_test_samples() -> None:
     testing.check(Npz, path="a.npz")
 
 
+@pytest.mark.parametrize(
+    "names", [("x", "y", "x_test", "y_test"), ("x_train", "y_train", "x_test", "y_test", "y")]
+)
+def test_no_array_of_an_npz_is_left_out_unsaid(names: tuple[str, ...]) -> None:
+    """Test samples beside x and y were left out without a word, and others were split off x."""
+    np.savez("a.npz", **{name: X if name[0] == "x" else Y for name in names})
+    with refused_at("", "a.npz holds", "name training samples x_train, y_train"):
+        Npz(path="a.npz").load()
+
+
 def test_numbers_and_several_labels_are_taken_as_they_are() -> None:
     np.savez("a.npz", x=X, y=X[:, 0] / 2)
     numbers = Npz(path="a.npz").load()
