@@ -19,6 +19,8 @@ CAUSED = {
     "compute_j": "compute",
     "tail_j": "tails of transfers",
 }
+# the same of runs without a ledger, whose rounds do not tell circuits apart
+CAUSED_IN_ROUNDS = {"receive_j": CAUSED["receive_j"], "transmit_j": "transmit: amplifier and circuits"}
 SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j", "batteries", "emptied")
 

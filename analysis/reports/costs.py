@@ -10,6 +10,7 @@ from edgefl.analysis.figures.energy import after, decimals_of, energy_figure
 from edgefl.analysis.measures.energy import (
     BATTERY_MAH,
     CAUSED,
+    CAUSED_IN_ROUNDS,
     NOMINAL_V,
     OF_DEVICES,
     PHONE_DAY_J,
@@ -143,12 +144,9 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-ENERGIES = {  # energy columns of a run without a ledger
-    "energy_rx_j": "receive_j",
-    "energy_tx_j": "amplifier_j",
-    "energy_compute_j": "compute_j",
-    "energy_tail_j": "tail_j",
-}
+# energy columns of a run without a ledger
+ENERGIES = {"energy_rx_j": "receive_j", "energy_tx_j": "transmit_j", "energy_compute_j": "compute_j"}
+ENERGIES |= {"energy_tail_j": "tail_j"}
 ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are rounding errors of sums
 
 
@@ -156,14 +154,14 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     """Break down energy by use, and time by the cause of waiting in a round; one row per run.
 
     Returns:
-        variant, seed; sums over all devices, receive_j to total_j as in `energy_by_class` (without a ledger from the
-        rounds: amplifier_j includes circuits, and idle is unknown); parts of energy_j: probe_j (probe rounds),
-        wasted_j (on updates that were not aggregated) and excess_j (above the minimum for the same rounds, NaN if not
-        recorded); server_j, which no other column includes; simulated_s and its parts rounds_s (training), probe_s
-        and between_s (no round going on), means over cells; means over the training rounds' completed participations:
-        downlink_s, compute_s, uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the
-        next slot, NaN with an asynchronous server); and over each round's slowest participation: slowest_downlink_s,
-        ... Means of participations are NaN if devices.csv has no rows.
+        variant, seed; sums over all devices, receive_j to total_j as in `energy_by_class` (without a ledger
+        transmit_j, and idle is unknown); parts of energy_j: probe_j (probe rounds), wasted_j (on updates that were
+        not aggregated) and excess_j (above the minimum for the same rounds, NaN if not recorded); server_j, which no
+        other column includes; simulated_s and its parts rounds_s (training), probe_s and between_s (no round going
+        on), means over cells; means over the training rounds' completed participations: downlink_s, compute_s,
+        uplink_s, access_s (before the transfers) and waiting_s (time in queues, or until the next slot, NaN with an
+        asynchronous server); and over each round's slowest participation: slowest_downlink_s, ... Means of
+        participations are NaN if devices.csv has no rows.
     """
     rounds = runs.rounds
     by_run, every = rounds.groupby(RUN), pd.MultiIndex.from_frame(runs.info[RUN])  # a run may have no round
@@ -214,6 +212,7 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
 
 
 ENERGY = {
+    **CAUSED_IN_ROUNDS,
     **CAUSED,
     "energy_j": "energy",
     "probe_j": "probe rounds, included",
