@@ -75,6 +75,7 @@ TOWN := $(BIN)/edgefl report runs/town --picture
 town: $(VENV)/installed $(FASHION)
 	rm -rf runs/town
 	$(BIN)/edgefl run scenarios/city_day.yaml --set duration_s=115200 --set record.positions_s=20 --out runs/town
+	rm -f docs/town.png docs/town.webp docs/town_phone.webp
 	$(TOWN) docs/town.png --at 8.1
 	$(TOWN) docs/town.webp
 	$(TOWN) docs/town_phone.webp --phone

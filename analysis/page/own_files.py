@@ -13,10 +13,12 @@ BEGINNINGS = {
     ".webp": (b"RIFF",),
 }
 WRITTEN_BY = "<!-- written by edgefl -->"  # last line of a Markdown page, which readers do not see
-# what a file of edgefl is, and signs of such a file; of films, only the kind is checked
+DRAWN_BY = b"drawn by edgefl"  # in films and WebP pictures, which Matplotlib does not sign
+# what a file of edgefl is, and signs of such a file
 SIGNS: dict[str, tuple[str, tuple[bytes, ...]]] = {
     **dict.fromkeys((".html", ".htm"), ("an edgefl report", (b" \xc2\xb7 edgefl report</title>",))),
     **dict.fromkeys((".png", ".pdf", ".svg"), ("a picture of edgefl", (b"matplotlib", b"Matplotlib"))),
+    **dict.fromkeys((".gif", ".webp"), ("a picture of edgefl", (DRAWN_BY,))),
     ".md": ("a page of edgefl", (WRITTEN_BY.encode(), b"`edgefl papers --")),
     ".tex": ("a table of edgefl", (b"; needs \\usepackage{booktabs}",)),
 }

@@ -15,7 +15,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import COLOURS, MapDrawing, points_of
 from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
-from edgefl.analysis.page.own_files import file_to_write
+from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write
 from edgefl.analysis.runs.clock import HOURS
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
@@ -217,7 +217,9 @@ def _film(drawing: _MovingDrawing, day: MovingRun, out: Path) -> None:
         drawing.show(float(time_s))
         canvas.draw()
         frames.append(Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy()))
-    options: dict[str, Any] = {"quality": 75, "method": 4} if out.suffix == ".webp" else {"optimize": True}
+    options: dict[str, Any] = {"optimize": True, "comment": DRAWN_BY}
+    if out.suffix == ".webp":
+        options = {"quality": 75, "method": 4, "xmp": DRAWN_BY}
     frames[0].save(
         out,
         save_all=True,

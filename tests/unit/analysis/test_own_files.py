@@ -12,7 +12,7 @@ from PIL import Image
 
 from edgefl.analysis import compare
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.page.own_files import file_to_write
+from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write
 
 
 @pytest.mark.usefixtures("rendered")
@@ -29,6 +29,16 @@ def test_only_pictures_that_edgefl_draws_are_replaced(tmp_path: Path, ending: st
     with pytest.raises(
         ValueError, match="is not a picture of edgefl: choose another --out, or delete the file"
     ):
+        file_to_write(foreign)
+
+
+@pytest.mark.parametrize("ending", [".gif", ".webp"])
+def test_only_films_that_edgefl_draws_are_replaced(tmp_path: Path, ending: str) -> None:
+    foreign, own = (tmp_path / f"{name}{ending}" for name in ("holiday", "own"))
+    Image.new("RGB", (4, 4)).save(foreign)
+    Image.new("RGB", (4, 4)).save(own, **{"comment" if ending == ".gif" else "xmp": DRAWN_BY})
+    assert file_to_write(own) == own
+    with pytest.raises(ValueError, match="is not a picture of edgefl"):
         file_to_write(foreign)
 
 
