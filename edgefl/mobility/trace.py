@@ -186,9 +186,12 @@ class Trace(Mobility):
             yield movement.wrong_rows
         elif doubt := _units.doubt(steps_m_s, extent_m, self.scale, self.time_scale, known):
             yield doubt
-        if self.max_gap_s is None and movement.gaps:
+        if movement.gaps:
+            long, of = "long gaps", ""
+            if self.max_gap_s is not None:
+                long, of = f"gaps of more than {self.max_gap_s:g} s", f" of {movement.intervals:,}"
             yield (
-                f"long gaps between samples, in which devices are absent: {movement.gaps:,}; the longest lasts"
+                f"{long} between samples, in which devices are absent: {movement.gaps:,}{of}; the longest lasts"
                 f" {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s (1e9: no limit)"
             )
 
@@ -263,7 +266,8 @@ class _Recorded:
         owner = np.repeat(np.arange(devices), counts)
         firsts = np.cumsum(counts) - counts
         span_s = np.diff(samples[:, 0])
-        absent_s = span_s[(owner[1:] == owner[:-1]) & ~present]
+        same = owner[1:] == owner[:-1]
+        absent_s, self.intervals = span_s[same & ~present], int(same.sum())
         self.recorded, self.ends_s = recorded, float(samples[:, 0].max())
         self.gaps, self.longest_gap_s = len(absent_s), float(absent_s.max(initial=0.0))
         self._speeds_m_s = mean_speeds_m_s(samples, owner, present, devices)

@@ -478,6 +478,9 @@ def test_a_vehicle_that_no_time_step_lists_is_absent(write: Write, text: str) ->
     bridged, notes = started(path, max_gap_s=1e9)
     assert bridged.positions_m(30.0)[0].tolist() == [300, 30]
     assert notes == []
+    limited, (note,) = started(path, max_gap_s=39)
+    assert np.isnan(limited.positions_m(30.0)[0]).all()
+    assert "gaps of more than 39 s between samples, in which devices are absent: 1 of " in note
 
 
 def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> None:
