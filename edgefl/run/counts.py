@@ -180,6 +180,8 @@ class Counts:
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
+    chosen: set[int] = field(default_factory=set)  # devices that took part at least once
+    delivered: set[int] = field(default_factory=set)  # devices of which at least one update arrived
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds that train the global model
     longest: int = 0  # largest number of rounds of the global model in a session
     uncovered: list[int] = field(default_factory=list)  # devices without a link at each round's start
@@ -223,9 +225,14 @@ class Counts:
         if row_type is Event:
             self.events[columns["event"]] += len(columns["device"])
         elif row_type is DeviceRound:
+            devices, outcomes = columns["device"], columns["outcome"]
+            self.chosen.update(devices)
+            self.delivered.update(
+                d for d, how in zip(devices, outcomes, strict=True) if how == Outcome.COMPLETED
+            )
             ends_s = [
                 max(end_s for end_s in ends if end_s is not None)
                 for ends in zip(*(columns[f"{activity}_end_s"] for activity in Activity), strict=True)
             ]
             last = max(range(len(ends_s)), key=ends_s.__getitem__)
-            self.timers += columns["outcome"][last] in GIVEN_UP
+            self.timers += outcomes[last] in GIVEN_UP

@@ -4,7 +4,7 @@ Each note is a function of sections of the scenario and of counts of the rows th
 """
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +20,7 @@ from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.cells.network import Network
 from edgefl.engine.churn.always_on import AlwaysOn
 from edgefl.engine.churn.client_pattern import ClientPattern
+from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.ending import Stopped
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
@@ -55,6 +56,7 @@ def of_run(
     yield from _of_gains(world.gains, counts)
     for one, own in each:
         yield from one.named(_never_aggregated(one.rounds, own, there, reach))
+    yield from _classes_without_updates(world.fleet, counts)
     batteries = sum(charge is not None for charge in network.power.charges())
     yield from _empty_batteries(len(counts.emptied), batteries)
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
@@ -144,6 +146,19 @@ def _never_aggregated(rules: RoundSettings, counts: Counts, there: int, reach: s
             ),
         )
     )
+
+
+def _classes_without_updates(fleet: Fleet, counts: Counts) -> Iterator[str]:
+    """Note classes of devices that took part, but of which no update ever arrived, although others arrived."""
+    if not counts.delivered:
+        return
+    chosen, delivered = (Counter(fleet.of[sorted(ids)].tolist()) for ids in (counts.chosen, counts.delivered))
+    for number, name in enumerate(fleet.names):
+        if chosen[number] and not delivered[number]:
+            yield (
+                f"devices of class {name} took part ({chosen[number]:,} of them), but none of their updates ever"
+                " arrived, so nothing was learned from their data: the column outcome of devices.csv says why"
+            )
 
 
 def _empty_batteries(emptied: int, batteries: int) -> Iterator[str]:

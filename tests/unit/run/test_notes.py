@@ -56,6 +56,17 @@ def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
     assert notes_of(tmp_path) == []
 
 
+def test_a_class_of_which_no_update_arrived_is_named(tmp_path: Path) -> None:
+    """Slow devices need a thousand times as long as fast ones, and the deadline lies between."""
+    kinds = {"fast": {"count": 2, "clock_hz": 1e9}, "slow": {"count": 2, "clock_hz": 1e6}}
+    work = {"payload_bits": 1000, "flops_per_sample": 1e8, "steps": 1, "batch": 1}
+    devices, told = {"count": 4, "classes": kinds}, "none of their updates ever arrived"
+    late = notes_of(tmp_path / "a", devices=devices, workload=work, rounds={"deadline_s": 0.5})
+    (note,) = [note for note in late if told in note]
+    assert "devices of class slow took part (2 of them)" in note
+    assert told not in "".join(notes_of(tmp_path / "b", devices=devices, workload=work))
+
+
 def test_empty_batteries_are_counted_once_each(tmp_path: Path) -> None:
     """Idle power of 1 W empties three batteries of 1 mJ early in the run; two of them are charged and empty again."""
     small = {"battery_j": 1e-3, "idle_power_w": 1.0}
