@@ -122,7 +122,9 @@ def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -
     (left / "scenario.yaml").write_text((ended / "scenario.yaml").read_text())
     report = report_costs(ended.parent, partial=True)
     assert report.numbers["costs.csv"]["energy_j"].tolist() == [25, 5]
-    assert "| transmit: amplifier and circuits |" in report.texts["costs.md"]  # only a ledger tells them apart
+    assert (
+        "| transmit: amplifier and circuits |" in report.texts["costs.md"]
+    )  # only a ledger tells them apart
     assert "| transmit: amplifier |" not in report.texts["costs.md"]
 
 
