@@ -149,7 +149,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts, there: int, reach: s
 
 
 def _classes_without_updates(fleet: Fleet, counts: Counts) -> Iterator[str]:
-    """Note classes of devices that took part, but of which no update ever arrived, although others arrived."""
+    """Note classes of devices that took part without a single update that arrived, if others arrived."""
     if not counts.delivered:
         return
     chosen, delivered = (Counter(fleet.of[sorted(ids)].tolist()) for ids in (counts.chosen, counts.delivered))
