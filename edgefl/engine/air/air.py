@@ -82,16 +82,17 @@ class AirInterface:
             most_snr: [n] with resource blocks, highest mean SNR that power control allows on a block.
         """
         carrier = self.carriers[direction]
-        reached = snr >= self.monitoring.lowest_snr[direction]
+        best_snr = snr
         if carrier.steps and carrier.blocks and carrier.power == "full":
+            best_snr = self.monitoring.at_best(direction, snr, most_snr)
             whole = carrier.steps.whole
             limited = most_snr <= snr  # power control allows no more on fewer blocks
             on_all = whole.mean_efficiency(snr, carrier.taps)
             on_some = replace(whole, blocks=carrier.blocks).mean_efficiency(snr, carrier.taps)
             rate = np.where(limited, on_all, on_some)
-            reached &= ~limited | (snr >= whole.lowest_snr)
         else:
             rate = carrier.mean_share_rate(1.0, snr)
+        reached = best_snr >= self.monitoring.lowest_snr[direction]
         taken_s = np.full(len(snr), np.inf)
         slots = carrier.need(payload_bits) / rate[reached]
         taken = [carrier.frame.whole_slots(airtime) for airtime in slots.tolist()]

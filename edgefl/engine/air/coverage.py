@@ -17,13 +17,13 @@ from edgefl.engine.devices.fleet import Fleet
 
 def remedies(layout: LayoutSettings, fleet: Fleet) -> str:
     """Return what gives more devices a link, as the subject of a sentence."""
-    closer = (
-        "layout.sites" if layout.sites is not None else "layout.isd_m" if layout.several else "cell.radius_m"
-    )
-    most = (
+    closer = "layout.isd_m" if layout.several else "cell.radius_m"
+    if layout.sites is not None:
+        closer = "layout.sites"
+    most = [
         f"closer sites ({closer})",
         "more power (devices.transmit_power_dbm, radio.budget.server_power_dbm)",
-    )
+    ]
     indoors = any(kind.indoor_share for kind in fleet.kinds)
     return f"{', '.join(most)} or a lower indoor_share" if indoors else " or ".join(most)
 
@@ -34,8 +34,8 @@ class Coverage:
     A link is usable if, in both directions, its SINR averaged over fading and interference exceeds the SINR of the
     lowest CQI by `coverage_margin_db`. The uplink is judged as if the device had the whole band and could concentrate
     its power on part of it, on resource blocks up to the power that power control allows there; its SINR on a smaller
-    share is no lower. A device without a link is not in connected
-    mode, so it is absent. `radio_link_monitoring` handles links that are lost during a transfer.
+    share is no lower. A device without a link is not in connected mode, so it is absent. `radio_link_monitoring`
+    handles links that are lost during a transfer.
 
     Source: 3GPP TS 38.304, 5.2.3.2 (cell selection, S > 0); TS 38.133, 8.1 (Qin is above Qout: a link is lost at
     one quality and recovers only at a better one). In the standard, unlike here, only the downlink's quality matters,
@@ -63,7 +63,7 @@ class Coverage:
         self._budget = budget
         self._gains = gains
         self._at_sites = at_sites
-        self._smallest_part = monitoring.smallest_part["uplink"] if by_blocks else None
+        self._monitoring, self._by_blocks = monitoring, by_blocks
         self._known: dict[int, _Known] = {}  # cell -> results for the latest positions
 
     def among(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
@@ -85,11 +85,11 @@ class Coverage:
     def _has_link(self, cell: int, ids: np.ndarray, positions_m: np.ndarray) -> np.ndarray:
         state = self._gains.of_links(positions_m[ids], ids, np.full(len(ids), cell))
         sinr = self._budget.mean_snr(state, 1)
-        if self._smallest_part is None:
-            power: FloatArray = self._budget.uplink_power(state, np.ones(len(ids)))
+        uplink: FloatArray = sinr["uplink"] / (1.0 + self._at_sites(positions_m, cell))
+        if self._by_blocks:
+            uplink = self._monitoring.at_best("uplink", uplink, uplink * self._budget.control(state))
         else:
-            power = np.minimum(self._budget.control(state) * self._smallest_part, 1.0)
-        uplink = sinr["uplink"] * power / (1.0 + self._at_sites(positions_m, cell))
+            uplink = uplink * self._budget.uplink_power(state, np.ones(len(ids)))
         enough: np.ndarray = (sinr["downlink"] >= self._needed["downlink"]) & (
             uplink >= self._needed["uplink"]
         )

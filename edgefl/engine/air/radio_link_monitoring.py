@@ -1,8 +1,12 @@
 """Decide when gains are measured, and when a weak link is given up."""
 
+import numpy as np
+import numpy.typing as npt
+
 from edgefl.channel.modulation import Steps
 from edgefl.channel.resource_blocks import blocks_of
 from edgefl.channel.tdd import Direction, rounding_s
+from edgefl.channel.units import FloatArray
 from edgefl.engine.air.links import DIRECTIONS
 from edgefl.engine.air.radio_settings import RadioSettings
 
@@ -11,8 +15,8 @@ class RadioLinkMonitoring:
     """The slots in which gains are measured, and the number of slots after which a link is given up.
 
     A link is out of sync, and carries no data, while its SNR, averaged over fading, is below the SNR of CQI 1, on the
-    smallest part of the band on which the transmitter can concentrate its power. A link
-    that stays out of sync for T310 fails; a link that recovers earlier continues as if nothing had happened.
+    smallest part of the band on which the transmitter can concentrate its power. A link that stays out of sync for
+    T310 fails; a link that recovers earlier continues as if nothing had happened.
     `edgefl.engine.federation.reestablishment` describes what follows. In 3GPP, T310 starts after N310 indications
     based on the block errors of a hypothetical downlink control channel. Here both directions are measured, and a
     failure of the uplink stands for reaching the maximum number of RLC retransmissions. Without monitoring, a device
@@ -32,7 +36,7 @@ class RadioLinkMonitoring:
         self.reestablishment = max(1, round(settings.monitoring.reestablishment_s / settings.slot_s))
         # lowest SNR on the whole band, and the smallest part of the band, by direction
         self.lowest_snr: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 0.0)
-        self.smallest_part: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 1.0)
+        self._smallest_part: dict[Direction, float] = dict.fromkeys(DIRECTIONS, 1.0)
         if settings.monitoring.t310_s is not None:
             self.t310 = max(1, round(settings.monitoring.t310_s / settings.slot_s))
             for direction in DIRECTIONS:
@@ -41,7 +45,17 @@ class RadioLinkMonitoring:
                 part = steps.lowest_snr / whole
                 if settings.in_blocks(direction):  # a transmitter uses at least one block
                     part = max(part, 1 / blocks_of(settings.bandwidth_hz, settings.slot_s))
-                self.lowest_snr[direction], self.smallest_part[direction] = part * whole, part
+                self.lowest_snr[direction], self._smallest_part[direction] = part * whole, part
+
+    def at_best(self, direction: Direction, snr: npt.ArrayLike, most_snr: npt.ArrayLike) -> FloatArray:
+        """Return the SNR that is compared with `lowest_snr`, for links on resource blocks.
+
+        A transmitter may concentrate its power on few blocks, but not beyond what power control allows on a block.
+
+        Args:
+            snr: SNR on the whole band. most_snr: highest SNR that power control allows on a block.
+        """
+        return np.minimum(snr, np.multiply(most_snr, self._smallest_part[direction]))
 
     def measures_at(self, time_s: float) -> bool:
         """Return whether the gains of all links are due for measurement at this time."""

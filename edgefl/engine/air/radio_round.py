@@ -195,22 +195,17 @@ class Link:
         if air.monitoring.t310 is None or not (air.dynamic or share):
             return True
         fading = self.round.links.fading[self.row] if alone else self.power(direction)
-        return (
-            self._best_snr(direction, share, fading, self.snr(direction))
-            >= air.monitoring.lowest_snr[direction]
-        )
+        best_snr = self._best_snr(direction, share, fading, self.snr(direction))
+        return best_snr >= air.monitoring.lowest_snr[direction]
 
     def _best_snr(self, direction: Direction, share: float, fading: Fading, snr: float) -> float:
         """Return the mean SNR over fading that monitoring compares with its lowest SNR.
-
-        On few resource blocks, a device has at most the SNR on a block that power control allows.
 
         Args:
             snr: mean SNR on the whole band, at the link's power.
         """
         if self.by_blocks(direction):
-            full, most = self.on_block(direction, snr)
-            snr = min(full, most * self.round.air.monitoring.smallest_part[direction])
+            snr = float(self.round.air.monitoring.at_best(direction, *self.on_block(direction, snr)))
         return _mean_snr(self.round.air, direction, share, fading, snr)
 
     def sync_snr(self, direction: Direction, share: float, snr: float) -> float:

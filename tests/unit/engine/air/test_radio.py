@@ -111,3 +111,8 @@ def test_a_link_at_the_lowest_rates_snr_carries_and_one_below_it_does_not() -> N
     no_limit = np.full(3, np.inf)
     found_s = air.seconds_alone("uplink", 1_000_000, lowest * np.array([1 - 1e-9, 1.0, 2.0]), no_limit)
     assert np.isinf(found_s).tolist() == [True, False, False]
+    # power control keeps the first two links below the lowest rate on every block, even if it allows more than `snr`
+    on_block = air.carriers["uplink"].steps.whole.lowest_snr  # type: ignore[union-attr]
+    most = on_block * np.array([0.5, 0.99, 1.01])
+    found_s = air.seconds_alone("uplink", 1_000_000, on_block * np.array([0.25, 0.5, 0.5]), most)
+    assert np.isinf(found_s).tolist() == [True, True, False]
