@@ -21,6 +21,12 @@ CAUSED = {
 }
 # the same of runs without a ledger, whose rounds do not tell circuits apart
 CAUSED_IN_ROUNDS = {"receive_j": CAUSED["receive_j"], "transmit_j": "transmit: amplifier and circuits"}
+OF_ROUNDS = {  # energy columns of rounds.csv -> share
+    "energy_rx_j": "receive_j",
+    "energy_tx_j": "transmit_j",
+    "energy_compute_j": "compute_j",
+    "energy_tail_j": "tail_j",
+}
 SHARES = {**CAUSED, "idle_j": "idle"}
 SUMS = ("devices", *CAUSED, "energy_j", "idle_j", "total_j", "wasted_j", "battery_j", "batteries", "emptied")
 

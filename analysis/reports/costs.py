@@ -13,6 +13,7 @@ from edgefl.analysis.measures.energy import (
     CAUSED_IN_ROUNDS,
     NOMINAL_V,
     OF_DEVICES,
+    OF_ROUNDS,
     PHONE_DAY_J,
     energy_by_class,
     energy_of_all,
@@ -144,9 +145,6 @@ def _storage(run: Any, rounds: pd.DataFrame) -> dict[str, Any]:
 
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
-# energy columns of a run without a ledger
-ENERGIES = {"energy_rx_j": "receive_j", "energy_tx_j": "transmit_j", "energy_compute_j": "compute_j"}
-ENERGIES |= {"energy_tail_j": "tail_j"}
 ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are rounding errors of sums
 
 
@@ -165,7 +163,7 @@ def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
     """
     rounds = runs.rounds
     by_run, every = rounds.groupby(RUN), pd.MultiIndex.from_frame(runs.info[RUN])  # a run may have no round
-    parts = by_run[list(ENERGIES)].sum().rename(columns=ENERGIES).reindex(every, fill_value=0.0)
+    parts = by_run[list(OF_ROUNDS)].sum().rename(columns=OF_ROUNDS).reindex(every, fill_value=0.0)
     if by_class is None:
         parts["energy_j"] = parts.sum(axis=1)
     else:
