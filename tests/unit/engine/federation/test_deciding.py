@@ -107,7 +107,7 @@ BY_BLOCK = {"power_over_share": "per_resource_block", "uplink_power_over_share":
     ids=["narrow radios", "mean interference", "interference by slot"],
 )
 def test_what_is_expected_is_what_happens_on_every_link(given: dict[str, Any]) -> None:
-    """Expected times are right to within a slot for narrow radios, and amid interference that does not change.
+    """Narrow radios, and links with constant interference, take the expected times to within a slot.
 
     At a load of 1, each of two sites sends in all slots, and so does one device of each cell; three devices take part
     in site 0's rounds, so that with full power on each share, three shares interfere.
