@@ -5,6 +5,7 @@ import math
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from edgefl.analysis.measures.moving_run import track
 from edgefl.analysis.runs.clock import own_clock
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import map_of
+from edgefl.analysis.runs.reading import forms
 from edgefl.analysis.runs.vocabulary import STAGES
 
 
@@ -122,10 +124,8 @@ def _classes(ledger: pd.DataFrame, ids: np.ndarray) -> tuple[list[str], list[int
 
 def _places(runs: Runs, run: Any, ids: np.ndarray, notes: list[str], most: int) -> dict[str, Any]:
     """Read tracks [devices, times] of x, y and the serving cell, and the times; empty without records."""
-    try:
-        positions = of_run(runs.positions, run)
-    except ValueError:
-        positions = pd.DataFrame()
+    recorded = any(forms(Path(run.path), "positions"))
+    positions = of_run(runs.positions, run) if recorded else pd.DataFrame()
     if not len(positions):
         notes.append(
             "No positions were recorded (record.positions_s: none). Each device is drawn as far from its "

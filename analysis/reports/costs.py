@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -34,6 +35,7 @@ from edgefl.analysis.page.markup import bullets, latex_table, page, picture, sec
 from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import Names, Out, Partial
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_as_variants
+from edgefl.analysis.runs.reading import forms
 from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import COMPLETED, STAGES
 
@@ -81,12 +83,12 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
 
 def _by_class(runs: Runs) -> pd.DataFrame | None:
     """Measure energy by class; None with --partial, since a run writes its ledger only when it ends."""
-    try:
-        found = energy_by_class(runs)
-    except ValueError:
-        return None
-    have, counted = (set(table[RUN].itertuples(index=False, name=None)) for table in (found, runs.rounds))
-    return found if counted <= have else None
+    ended = (runs.info["status"] == "completed").all()
+    return (
+        energy_by_class(runs)
+        if ended and all(forms(Path(path), "ledger") for path in runs.info["path"])
+        else None
+    )
 
 
 def cost_analysis(runs: Runs) -> pd.DataFrame:

@@ -88,9 +88,10 @@ def read_all(info: pd.DataFrame, table: str) -> pd.DataFrame:
     """
     # all runs that are read together have the same score
     score = info["score"].iloc[0] if "score" in info and len(info) else ACCURACY
+    wrote = info["rows"] if "rows" in info else [{}] * len(info)
     files = [
-        _File(Path(str(path)), _text(Path(str(path), f"{table}.csv")), (variant, seed))
-        for path, variant, seed in zip(info["path"], info["variant"], info["seed"], strict=True)
+        _File(Path(str(path)), _text(Path(str(path), f"{table}.csv")), (variant, seed), rows.get(table))
+        for path, variant, seed, rows in zip(*(info[name] for name in ("path", *RUN)), wrote, strict=True)
     ]
     frames: list[pd.DataFrame] = []
     for _, alike in groupby(files, lambda file: _header(file.text)):
@@ -172,11 +173,15 @@ def _header(text: bytes) -> bytes:
 
 
 class _File(NamedTuple):
-    """A run's table before it is parsed, with the run's directory, the CSV file as text, variant and seed."""
+    """A run's table before it is parsed.
+
+    directory: of the run. text: the CSV file. key: variant and seed. rows: how many the run wrote; None if unknown.
+    """
 
     directory: Path
     text: bytes
     key: tuple[object, object]
+    rows: int | None
 
 
 def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame]:
@@ -191,10 +196,11 @@ def _read_alike(files: list[_File], table: str, score: str) -> list[pd.DataFrame
                 frame = _parsed(header + b"".join(bodies), table, score)
             except ValueError:
                 frame = pd.DataFrame()  # the faulty file is found below
-            if len(frame) == sum(counts) > 0 and not _fault(frame, table):
+            whole = all(file.rows in (None, count) for file, count in zip(files, counts, strict=True))
+            if whole and len(frame) == sum(counts) > 0 and not _fault(frame, table):
                 owners = [file.key for file, count in zip(files, counts, strict=True) for _ in range(count)]
                 return [_completed(frame, table, owners)]
-    frames = [_read(file.directory, table, score) for file in files]
+    frames = [_read(file.directory, table, score, file.rows) for file in files]
     both = zip(frames, files, strict=True)
     return [_completed(frame, table, [file.key] * len(frame)) for frame, file in both]
 
@@ -256,7 +262,7 @@ def _completed(frame: pd.DataFrame, table: str, keys: list[tuple[object, object]
     return frame
 
 
-def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
+def _read(directory: Path, table: str, score: str, rows: int | None = None) -> pd.DataFrame:
     path = next(iter(forms(directory, table)), directory / f"{table}.csv")
     try:
         whole = path.suffix == ".parquet"
@@ -273,6 +279,10 @@ def _read(directory: Path, table: str, score: str) -> pd.DataFrame:
         ) from error
     if fault := _fault(frame, table):
         raise ValueError(f"{path} {fault}")
+    if rows not in (None, len(frame)):
+        raise ValueError(
+            f"{path} has {len(frame)} rows, but its run wrote {rows}: copy the file again or repeat the run"
+        )
     return frame
 
 

@@ -21,7 +21,7 @@ from edgefl.analysis.runs.scenario_keys import differing, keys_of
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner", "own_seed"),
+    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner", "own_seed", "rows"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -31,7 +31,8 @@ MOST_OF_AN_ERROR = 160  # maximum length of an error as shown; run.json has the 
 KINDS = {
     **dict.fromkeys(("study", "variant", "name", "reference", "federation", "stopped"), str),
     **dict.fromkeys(
-        ("setting", "settings", "model", "process", "federations", "learner", "identity", "versions"), dict
+        ("setting", "settings", "model", "process", "federations", "learner", "identity", "versions", "rows"),
+        dict,
     ),
     **dict.fromkeys(("notes", "variants"), list),
     **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
@@ -267,6 +268,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "stopped": run.get("stopped") or "",
         "learner": str((run.get("learner") or {}).get("name") or ""),
         "own_seed": run["seed"],
+        "rows": run.get("rows") or {},
     }
 
 
@@ -274,10 +276,10 @@ def _check_kinds(run: dict[str, Any]) -> None:
     """Refuse a run.json in which a value, or a part of a list or mapping, has another type than runs write."""
     model = run.get("model")
     values: list[tuple[str, Any, Any, str]] = [(key, run.get(key), kind, "is") for key, kind in KINDS.items()]
-    for key in ("setting", "notes", "variants"):
+    for key, kind in {"setting": str, "notes": str, "variants": str, "rows": int}.items():
         within = run.get(key) or []
         parts = within.values() if isinstance(within, dict) else within if isinstance(within, list) else []
-        values += [(key, part, str, "has") for part in parts]
+        values += [(key, part, kind, "has") for part in parts]
     values += [("model", model.get("payload_bits"), int | float, "has")] if isinstance(model, dict) else []
     for key, value, kind, verb in values:
         if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):

@@ -54,7 +54,7 @@ class ParquetTable:
         self._types = dict(_types(row_type))
         self._further: dict[str, type] | None = None if grows else {}
         self._blocks: list[dict[str, Any]] = []
-        self._rows = 0
+        self.rows = self._rows = 0
         self._files = 0
         with writing(path):
             path.mkdir(exist_ok=True)
@@ -71,6 +71,7 @@ class ParquetTable:
         self._blocks.append(
             {name: values if is_column(values) else [values] * rows for name, values in block.items()}
         )
+        self.rows += rows
         self._rows += rows
         if self._rows >= ROWS:
             self._put()

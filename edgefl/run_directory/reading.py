@@ -44,6 +44,7 @@ ABOUT: Kinds = {
     "identity": {"hash": str, "data": dict, "results_version": int, "code": dict},
     "learning_identity": {"whole": str, "pilot": str, "pilot_sessions": int, "plain": str},
     "learner": {"name": str},
+    "rows": dict,
 }
 # mapping in run.json -> its required keys
 WHOLE = {"process": ("host", "pid"), "identity": ("hash", "data", "results_version"), "learner": ("name",)}

@@ -168,6 +168,11 @@ class _RunTables:
             self._tables[row_type] = self._table(row_type)
         self._tables[row_type].write_columns(further or {}, columns)
 
+    @property
+    def rows(self) -> dict[str, int]:
+        """Number of rows of each table, so that readers notice if a copy of a file is incomplete."""
+        return {Path(TABLES[row_type]).stem: table.rows for row_type, table in self._tables.items()}
+
     def flush(self) -> None:
         """Pass everything written so far to the operating system, and write a heartbeat."""
         for table in self._tables.values():
@@ -272,7 +277,7 @@ class RunDirectory:
         """Mark the run as completed."""
         for tables in self.tables.values():
             tables.close()
-        self._status.end("completed", **about)
+        self._status.complete({part: tables.rows for part, tables in self.tables.items()}, **about)
 
     def __enter__(self) -> Self:
         return self

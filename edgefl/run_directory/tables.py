@@ -29,6 +29,9 @@ class Table:
     Args:
         grows: whether rows may have extra columns; the header is then written with the first rows.
         score: name of the accuracy columns.
+
+    Attributes:
+        rows: number of rows so far.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Table:
         score: str = ACCURACY,
     ) -> None:
         self.path = path
+        self.rows = 0
         self._score = score
         self._row_type = row_type
         self._names = [field.name for field in dataclasses.fields(row_type)]
@@ -58,6 +62,7 @@ class Table:
             EdgeflError: an extra column was not in the first rows.
         """
         names = self._further_columns(further)
+        self.rows += 1
         self._put_gathered()
         cells = [cell(name, value) for name, value in vars(row).items()]
         self._put(",".join([*cells, *(cell(name, further.get(name)) for name in names)]) + "\n")
@@ -75,6 +80,7 @@ class Table:
         """
         all_further = {name: further.get(name) for name in self._further_columns(further)}
         block, rows = block_of(self._row_type, self._names, columns, all_further)
+        self.rows += rows
         if not self._gathered.take(block, rows):
             self._put_gathered()
             self._put_block(block, rows)

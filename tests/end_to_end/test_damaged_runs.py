@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from edgefl.analysis.html import write_report
+from edgefl.analysis.runs.load import load_runs
 from edgefl.run.api import simulate
 from edgefl.scenario.scenario import load
 from edgefl.studies.merging import merge
@@ -100,7 +101,7 @@ def without_rows(name: str) -> Callable[[Path], None]:
         (with_words("rounds.csv"), r"rounds\.csv is damaged: its column .* holds words"),
         (
             without_rows("sessions.csv"),
-            r"sessions\.csv has no row for session 1, but rounds\.csv has its rounds; repeat the run",
+            r"sessions\.csv has 0 rows, but its run wrote 1: copy the file again or repeat the run",
         ),
         (with_words("ledger.csv"), r"ledger\.csv is damaged: its column device holds words"),
     ],
@@ -110,6 +111,22 @@ def test_a_report_names_the_damaged_file(run: Path, damage: Callable[[Path], Non
     with pytest.raises(ValueError, match=message) as told:
         write_report(run)
     assert "\n" not in str(told.value)
+
+
+@pytest.mark.parametrize("ending", ["", "3"], ids=["after a line", "within a line"])
+@pytest.mark.parametrize("table", ["rounds", "devices", "events", "sessions", "ledger", "positions"])
+def test_a_copy_without_its_last_row_is_refused(run: Path, table: str, ending: str) -> None:
+    """Otherwise a copy that broke off would give smaller sums."""
+    file = run / f"{table}.csv"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[:-1]) + ending)
+    few = rf"{table}\.csv has {len(lines) - 2} rows, but its run wrote {len(lines) - 1}: copy the file again"
+    with pytest.raises(ValueError, match=few):
+        write_report(run)
+    whole = shutil.copytree(run, run.parent / "whole")  # runs that are read together are parsed together
+    (whole / f"{table}.csv").write_text("".join(lines))
+    with pytest.raises(ValueError, match=few):
+        getattr(load_runs([run, whole]), table)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="of Linux")

@@ -1,5 +1,6 @@
 """Test that federations on a shared band learn exactly what each would learn alone from its devices' data."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,9 @@ def test_the_books_of_all_servers_hold(run: Results) -> None:
         assert [of for of, own in rounds.items() if column in own] == [name]
         assert rounds[name][column].notna().any()
     assert [path.parent.name for path in run.glob("*/evaluation.csv")] == ["a"]
+    for name in "abc":
+        rows = json.loads((run / name / "run.json").read_text())["rows"]
+        assert rows == {path.stem: len(pd.read_csv(path)) for path in (run / name).glob("*.csv")}
 
 
 def test_models_are_kept_by_federation(run: Results) -> None:
