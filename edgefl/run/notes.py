@@ -249,8 +249,11 @@ def _warm_start_that_never_acted(
         return
     why = "no two sessions after the pilot sessions had an update of a probe round"
     if counts.sessions < pilots + 2:
-        why = f"the first that can do so is session {pilots + 2} (learning.pilot_sessions: {pilots}), but the last is"
-        why += f" session {counts.sessions}; add sessions"
+        why = f"the first that can do so is session {pilots + 2} (learning.pilot_sessions: {pilots}), but the "
+        if counts.sessions == sessions:
+            why += f"last is session {counts.sessions}; add sessions"
+        else:  # `stop`, the duration or the batteries ended the run
+            why += f"run ended in session {counts.sessions}"
     yield f"learning.warm_start {name}: no session began with saved models; {why}"
 
 

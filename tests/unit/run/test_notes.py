@@ -287,10 +287,12 @@ def counted(sessions: int, models: int) -> Any:
     return SimpleNamespace(warm=0, sessions=sessions, models={0: models})
 
 
-def test_a_warm_start_without_an_update_has_no_note_of_its_own() -> None:
-    """More sessions do not help a warm start if no update was ever aggregated, and another note says that."""
+def test_a_warm_start_is_told_to_add_sessions_only_if_that_helps() -> None:
+    """More sessions do not help if no update was ever aggregated, or if the run ended before its last session."""
     learning = LearningSettings.model_validate(LEARNING | {"warm_start": "similarity"})
     assert list(_warm_start_that_never_acted(learning, 4, counted(4, 0))) == []
+    (note,) = _warm_start_that_never_acted(learning, 4, counted(1, 3))
+    assert note.endswith("is session 3 (learning.pilot_sessions: 1), but the run ended in session 1")
     (note,) = _warm_start_that_never_acted(learning, 4, counted(4, 3))
     assert note == (
         "learning.warm_start similarity: no session began with saved models; no two sessions after the pilot sessions"
