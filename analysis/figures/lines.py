@@ -20,7 +20,8 @@ MOST_SESSIONS_WITH_LABELS = 6
 KIND_WORDS = {"pilot": "pilot", "new": "new since pilot", "recurring": "labels seen before"}
 KIND_WORDS["returning"] = "same devices again"
 LINE = 15  # maximum length of one line of a label
-LABEL_INCH = 0.19  # minimum distance between two labels
+MOST_LINES = 4  # of a label; a longer name ends with an ellipsis
+LABEL_INCH = 0.19  # height of a label of one line, and of a line of full size
 
 
 def with_elapsed(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
@@ -111,26 +112,33 @@ def write_above(ax: Axes, x: float, words: Sequence[str]) -> None:
 
 
 def in_lines(name: str) -> list[str]:
-    """Break a long name into lines, after spaces, underscores, hyphens and commas."""
+    """Break a long name into lines, after spaces, underscores, hyphens and commas; a very long one is cut."""
     lines = [""]
     for word in re.findall(r"[^\s_,-]+[\s_,-]*|[\s_,-]+", name):
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > LINE:
             lines.append("")
         lines[-1] += word
-    return [line.strip() for line in lines]
+    return (
+        [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1].strip()} …"] if len(lines) > MOST_LINES else lines
+    )
 
 
 def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
     """Label each line at its right end in its colour; move labels apart where they would overlap."""
     low, high = ax.get_ylim()
     height_inch = ax.get_position().height * ax.figure.get_figheight()  # type: ignore[union-attr]
-    gap = LABEL_INCH / height_inch * (high - low)
     known = {name: curve["mean"].dropna() for name, curve in curves.items()}
     ends = {name: float(means.iloc[-1]) for name, means in known.items() if len(means)}
     names = sorted(ends, key=lambda name: ends[name])
+    texts = [[line.strip() for line in in_lines(name)] for name in names]
+    sizes = [min(10, 16 / len(lines) ** 0.5) for lines in texts]
+    heights = np.array(
+        [LABEL_INCH * size / 10 * len(lines) for lines, size in zip(texts, sizes, strict=True)]
+    )
+    gaps = (heights[1:] + heights[:-1]) / 2 / height_inch * (high - low)
     places = np.array([ends[name] for name in names])
     for _ in range(50):  # push overlapping neighbours apart
-        for i in range(len(places) - 1):
+        for i, gap in enumerate(gaps):
             overlap = gap - (places[i + 1] - places[i])
             if overlap > 0:
                 places[i] -= overlap / 2
@@ -139,18 +147,21 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
         places -= max(places[-1] - high, 0)
         places += max(low - places[0], 0)
     beside = ax.get_yaxis_transform()  # x as a share of the axis
-    for name, place in zip(names, places, strict=True):
-        lines = in_lines(name)
+    for name, place, lines, size in zip(names, places, texts, sizes, strict=True):
         colour, heavy = styles[name]["color"], styles[name]["linewidth"] > 2
         ax.plot([1, 1.013], [ends[name], place], transform=beside, color=colour, linewidth=0.8, clip_on=False)
-        ax.text(
+        text = ax.text(
             1.017,
             place,
             "\n".join(lines),
             transform=beside,
             va="center",
             linespacing=1.0,
-            fontsize=max(6.5, min(10, 10 * LINE / max(map(len, lines)))),
+            fontsize=size,
             fontweight="bold" if heavy else "normal",
             color=colour,
         )
+        box = text.get_window_extent()
+        text.set_fontsize(
+            size * min(1.0, (ax.figure.bbox.width - box.x0) / box.width)
+        )  # of capitals, or in bold

@@ -18,6 +18,8 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#0
 SPARSER: list[Any] = ["-", (0, (5, 3)), (0, (1.2, 2.6)), (0, (3, 6)), (0, (1.2, 5)), (0, (6, 12))]
 INK, SOFT, EDGE = "#222222", "#666666", "#c9ced3"
 WORDS_PER_INCH = 15.5  # average number of characters per inch in an explanation
+TITLE_PER_INCH = 9.0  # the same in a title of full size
+LEGEND_PER_INCH = 18.0  # the same in a legend of small text
 WIDTH_INCH = 3.5  # one column of an IEEE page
 COLUMN_DPI = 300
 SMALL = 7.5  # size of small text, points
@@ -54,8 +56,12 @@ def styles_of(found: Found) -> Styles:
 
 
 def heading(figure: Figure, height: float, title: str, explained: str) -> None:
-    """Write a title at a given height of a figure, and an explanation below the title, in lines that fit."""
-    figure.text(0.012, height, title, fontsize=12.5, fontweight="bold", color=INK, va="center")
+    """Write a title at a given height of a figure, and an explanation below the title, in lines that fit.
+
+    A title with a long name has smaller letters.
+    """
+    size = 12.5 * min(1.0, figure.get_figwidth() * TITLE_PER_INCH / len(title))
+    figure.text(0.012, height, title, fontsize=size, fontweight="bold", color=INK, va="center")
     lines = textwrap.fill(explained, int(figure.get_figwidth() * WORDS_PER_INCH))
     figure.text(0.012, height - 0.021, lines, fontsize=9, color=SOFT, va="top", linespacing=1.1)
 
@@ -130,20 +136,21 @@ def mark(
 
 
 def legend(figure: Figure, *axes: Axes) -> None:
-    """Add a legend above the panels if there are several series."""
+    """Add a legend above the panels if there are several series, in one column if names are long."""
     named = {
         label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)
     }
     labels, handles = list(named), list(named.values())
     if len(labels) > 1:
-        columns = 2 if max(map(len, labels)) > 14 else min(3, len(labels))
+        room, longest = (figure.get_figwidth() - 0.4) * LEGEND_PER_INCH, max(map(len, labels))
+        columns = 1 if longest > room / 2 - 6 else 2 if longest > 14 else min(3, len(labels))
         figure.legend(
             handles,
             labels,
             loc="outside upper center",
             ncols=columns,
             frameon=False,
-            fontsize=SMALL,
+            fontsize=SMALL * min(1.0, room / longest),
             labelcolor=INK,
             handlelength=2.6,
             handletextpad=0.5,

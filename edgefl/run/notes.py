@@ -249,7 +249,9 @@ def _warm_start_that_never_acted(
         return
     why = "no two sessions after the pilot sessions had an update of a probe round"
     if counts.sessions < pilots + 2:
-        why = f"the first that can do so is session {pilots + 2} (learning.pilot_sessions: {pilots}), but the "
+        why = (
+            f"the first that can do so is session {pilots + 2} (learning.pilot_sessions: {pilots}), but the "
+        )
         if counts.sessions == sessions:
             why += f"last is session {counts.sessions}; add sessions"
         else:  # `stop`, the duration or the batteries ended the run

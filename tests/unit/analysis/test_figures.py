@@ -9,18 +9,21 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
 from edgefl.analysis.figures.comparison import DPI, SIZE_INCH, TOP, draw_bars
 from edgefl.analysis.figures.lines import (
     KIND_WORDS,
     curve_of,
     draw_lines,
+    label_lines,
     pilots_matter,
     session_bands,
     with_elapsed,
 )
 from edgefl.analysis.figures.pareto import pareto_figure
-from edgefl.analysis.figures.style import Styles, plain, variant_styles, whole
+from edgefl.analysis.figures.style import Styles, heading, plain, variant_styles, whole
 from edgefl.analysis.measures.results import DIFFER
 from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.reports.day import duration, short
@@ -55,6 +58,46 @@ def test_no_two_variants_look_alike() -> None:
     for emphasised in (None, names[0], names[3]):
         styles = variant_styles(names, emphasised)
         assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(names)
+
+
+LONG = [
+    "FedAvg with five local steps in a band of 100 MHz",
+    "FedProx with a proximal weight of 0.1 in half the band, started from the most similar earlier models",
+    "URBAN MACRO 28G",
+    "short",
+]
+
+
+def boxes(figure: Figure) -> list[Bbox]:
+    """Return the boxes of titles, legends and labels of lines, and check that each lies within the figure."""
+    FigureCanvasAgg(figure).draw()
+    named: list[Text] = [*figure.texts, *(text for ax in figure.axes for text in ax.texts)]
+    named += [text for legend in figure.legends for text in legend.get_texts()]
+    found = [text.get_window_extent() for text in named if text.get_text()]
+    width, height = figure.bbox.size
+    for box in found:
+        assert 0 <= box.x0 <= box.x1 <= width
+        assert 0 <= box.y0 <= box.y1 <= height
+    return found
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_long_names_beside_their_lines_fit_without_overlap(count: int) -> None:
+    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), variant_styles(LONG[:count], None)
+    ax = figure.add_axes(TOP, xlim=(0, 1), ylim=(0, 1), xticks=[], yticks=[])
+    label_lines(ax, {name: pd.DataFrame({"mean": [0.5, 0.9]}) for name in styles}, styles)
+    found = sorted(boxes(figure), key=lambda box: box.y0)
+    assert len(found) == count
+    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(found))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_long_names_in_titles_and_legends_fit(count: int) -> None:
+    figure = Figure(figsize=SIZE_INCH, dpi=DPI)
+    heading(figure, 0.5, f"Cost of reaching 95 % of {LONG[count - 1]}'s best accuracy in the session", "")
+    assert len(boxes(figure)) == 1
+    points = pd.DataFrame({"series": LONG[:count], "label": LONG[:count], "time_s": 1.0, "energy_j": 2.0})
+    assert len(boxes(pareto_figure(points.assign(missed=False), ("time", "energy")))) == count * (count > 1)
 
 
 def test_marks_that_coincide_are_all_seen() -> None:
