@@ -157,6 +157,7 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
     if not issubclass(component_class, parent):
         raise EdgeflError(
             f"'{path}' is not a {parent.__name__}: make it extend {parent.__module__}.{parent.__name__}"
+            + getattr(parent, "if_foreign", "")
         )
     try:
         parameters_of(component_class)

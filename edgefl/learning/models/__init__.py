@@ -117,6 +117,8 @@ class Model(Component):
     `features` returns. Without these children, the representation is the logits.
     """
 
+    # what to do with a class that is not a Model, in an error
+    if_foreign: ClassVar = "; for a torch.nn.Module, write model: {name: factory, function: 'module:Class'}"
     # input shape and number of classes in the papers, for which `edgefl describe` counts the parameters
     typical_input: ClassVar[tuple[int, ...]]
     typical_classes: ClassVar[int]

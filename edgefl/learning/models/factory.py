@@ -18,11 +18,11 @@ CHANNELS = frozenset({"in_chans", "in_channels"})  # names of the argument in ti
 
 
 class Factory(Model):
-    """A module returned by a function that you name, from timm, torchvision or your own file.
+    """A module returned by a function or class that you name, from timm, torchvision or your own file.
 
     `{name: factory, function: "timm:create_model", arguments: {model_name: resnet18, in_chans: 1}}`. `num_classes` is
-    passed to the function too. If `arguments` include `in_chans` or `in_channels`, grey images [height, width] get a
-    channel. The function is third-party code, so the scenario needs --allow-code.
+    passed too, if the function takes it. If `arguments` include `in_chans` or `in_channels`, grey images
+    [height, width] get a channel. The function is third-party code, so the scenario needs --allow-code.
     """
 
     typical_input: ClassVar = (3, 32, 32)
@@ -43,10 +43,15 @@ class Factory(Model):
         from torch import nn
 
         given, function = {**self.arguments, "num_classes": classes}, outside.load_function(self.function)
-        if why := outside.misfit(function, **given):
+        why = outside.misfit(function, **given)
+        if why and not outside.misfit(
+            function, **self.arguments
+        ):  # such as a module of a fixed number of outputs
+            given, why = self.arguments, ""
+        if why:
             raise EdgeflError(
                 f"{self.function} takes {clipped(str(signature(function)), 200)}, but gets {', '.join(given)} ({why})"
-                ": name the function's own arguments in learning.model.arguments, and let it take num_classes",
+                ": name the function's own arguments in learning.model.arguments; num_classes is passed if taken",
                 ("learning", "model"),
             )
         try:

@@ -12,7 +12,7 @@ from PIL import Image
 
 import edgefl
 from edgefl import testing
-from edgefl.config import outside
+from edgefl.config import outside, registry
 from edgefl.learning.data.tested_labels import doubts
 from edgefl.learning.datasets.csv import Csv
 from edgefl.learning.datasets.huggingface import HuggingFace
@@ -297,6 +297,14 @@ def test_grey_images_get_the_channel_that_a_module_wants() -> None:
     convolution = factory.build((8, 8), 5)
     assert convolution(torch.zeros(2, 8, 8)).shape == (2, 5, 1, 1)
     assert [name for name, _ in convolution.named_parameters()] == ["weight", "bias"]
+
+
+def test_a_module_with_a_fixed_number_of_outputs_is_taken_as_it_is() -> None:
+    """Most modules that people have at hand do not take `num_classes`, and name other arguments by themselves."""
+    factory = Factory(function="torch.nn:Linear", arguments={"in_features": 8, "out_features": 3})
+    assert factory.build((8,), 5)(torch.zeros(2, 8)).shape == (2, 3)
+    with refused_at("", "'torch.nn:Linear' is not a Model", "{name: factory, function: 'module:Class'}"):
+        registry.get("models", "torch.nn:Linear", trusted=True)
 
 
 def test_a_model_for_other_data_is_one_message() -> None:
