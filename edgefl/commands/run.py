@@ -82,6 +82,8 @@ def resume(
     run: Annotated[Path, typer.Argument(help="Run directory of a killed, interrupted or failed run.")],
     snapshot_rounds: SnapshotRounds = None,
     allow_code: AllowCode = False,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Resume a run that was killed, interrupted or failed; its tables will equal those of an uninterrupted run.
 
@@ -95,7 +97,7 @@ def resume(
     from edgefl.run.resuming import left_behind
 
     begin = partial(resume_run, run, progress=False)
-    _carry_out(left_behind(run), begin, snapshot_rounds, Told("resume"))
+    _carry_out(left_behind(run), begin, snapshot_rounds, Told("resume", json=json, quiet=quiet))
 
 
 def _carry_out(

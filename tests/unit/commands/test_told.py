@@ -64,6 +64,9 @@ def test_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert row["accuracy"] is None
     assert whole["notes"] == about["notes"]
     assert lines(capsys, "run", "radio.yaml", "--out", "runs/b") == ["runs/b"]
+    (folder / "runs/b/run.json").write_text(json.dumps(about | {"status": "interrupted"}))
+    again = said(capsys, "resume", "runs/b")
+    assert [again["out"], *again["table"]] == ["runs/b", row | {"wall_s": again["table"][0]["wall_s"]}]
     report = "runs/a/report.html"
     assert said(capsys, "report", "runs/a")["table"] == [{"about": "report", "file": report}]
     assert lines(capsys, "report", "runs/a") == [report]
