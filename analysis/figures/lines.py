@@ -118,9 +118,8 @@ def in_lines(name: str) -> list[str]:
         if lines[-1] and len(lines[-1]) + len(word.rstrip()) > LINE:
             lines.append("")
         lines[-1] += word
-    return (
-        [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1].strip()} …"] if len(lines) > MOST_LINES else lines
-    )
+    lines = [line.strip() for line in lines]
+    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], f"{lines[MOST_LINES - 1]} …"]
 
 
 def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
@@ -130,7 +129,7 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
     known = {name: curve["mean"].dropna() for name, curve in curves.items()}
     ends = {name: float(means.iloc[-1]) for name, means in known.items() if len(means)}
     names = sorted(ends, key=lambda name: ends[name])
-    texts = [[line.strip() for line in in_lines(name)] for name in names]
+    texts = [in_lines(name) for name in names]
     sizes = [min(10, 16 / len(lines) ** 0.5) for lines in texts]
     heights = np.array(
         [LABEL_INCH * size / 10 * len(lines) for lines, size in zip(texts, sizes, strict=True)]
