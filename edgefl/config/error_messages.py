@@ -224,7 +224,8 @@ def _unknown(
     near = nearest(key, known) or (
         _beginning(key, known) if root and set(known) != set(root.model_fields) else ""
     )
-    if root and not near and (elsewhere := _place_of(key, root)):
+    # a section with a `name` is meant as a component; the name of the scenario is not what it lacks
+    if root and not near and key != "name" and (elsewhere := _place_of(key, root)):
         return f"unknown key here; {elsewhere}"
     return f"unknown key{did_you_mean(near or key, known)}" if known else "this component takes no parameters"
 

@@ -39,6 +39,7 @@ a list | ALL | - a\n | 1 | a mapping of keys to values is expected
 unknown key | bandwidth_hz | bandwith_hz | 7 | radio.bandwith_hz: unknown key: did you mean 'bandwidth_hz'?
 unknown section | radio: | radoi: | 6 | radoi: unknown key: did you mean 'radio'?
 a key of another section | seed: 1 | bandwidth_hz: 1.0e+6 | 2 | unknown key here; write radio.bandwidth_hz
+a name for a section | radio: | layout: {name: hexagonal}\nradio: | 6 | layout.name: unknown key; known: antenna_gain_dbi, 
 a key of a component |   model: logistic\n |   model: logistic\n  mu: 0.1\n | 11 | learning.mu: unknown key here; it belongs to learning.algorithm (ditto, fedprox, moon)
 a component for a key | algorithm: {name: fedprox, mu: 0.1} | fedprox: {mu: 0.1} | 11 | learning.fedprox: unknown key here; write learning.algorithm: {name: fedprox, ...}
 a component's name for a key | {name: fedprox, mu: 0.1} | {FedProx: {mu: 0.1}} | 11 | unknown key of fedavg, the default if no name is given: did you mean {name: fedprox, ...}?
