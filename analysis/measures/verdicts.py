@@ -24,7 +24,7 @@ from edgefl.analysis.page.formatting import (
 )
 
 RATIO = ("ratio", "ratio_low", "ratio_high", "pairs")  # endings of columns that hold the fields of a `Ratio`
-NO_INTERVAL = "one seed, so no interval"
+NO_INTERVAL = "one run each, so no interval"
 ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` that differs between seeds
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
@@ -269,7 +269,7 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     means = spells.groupby("seed")[list(COSTS)].mean()
     both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
     words = [with_unit(means[cost].mean(), units) for cost, units in both]
-    seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one seed"
+    seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one run"
     return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."
 
 

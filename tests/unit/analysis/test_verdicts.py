@@ -76,7 +76,7 @@ def test_two_pairs_have_a_range_and_no_interval(write_run: Write) -> None:
 def test_one_seed_has_no_interval(write_run: Write) -> None:
     _, second, _ = verdicts(write_run, {"ours": [(10.0, 5.0, 0.9)], "b": [(15.0, 5.0, 0.9)]})
     assert second == (
-        "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one seed, so no"
+        "b needs 1.5 times the time of ours to 80 % accuracy, and 1.0 times the energy (one run each, so no"
         " interval)."
     )
 
@@ -171,7 +171,7 @@ def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(writ
         (
             (0.5,),
             (0.5004,),
-            "b has 0.04 points more accuracy than a over the first round of a session (one seed, so",
+            "b has 0.04 points more accuracy than a over the first round of a session (one run each, so",
         ),
         ((0.5,), (None,), "b and a have no pair of runs with an accuracy over the first round of a session."),
         (
@@ -196,7 +196,11 @@ def test_small_unknown_and_no_differences_of_accuracy(
     ("b", "c", "says"),
     [
         (0.9062, 0.8968, "differ by at most 1.0 points."),  # 0.94 points apart
-        (0.9060, 0.8940, "1.0 times the energy (one seed, so no interval)."),  # 1.2 points apart: no sentence
+        (
+            0.9060,
+            0.8940,
+            "1.0 times the energy (one run each, so no interval).",
+        ),  # 1.2 points apart: no sentence
     ],
 )
 def test_alike_accuracies_are_those_of_any_two_variants(
