@@ -105,8 +105,8 @@ def test_a_second_signal_waits_for_a_runs_end(run: RunDirectory, monkeypatch: py
     written = RunStatus._write
     monkeypatch.setattr(RunStatus, "_write", write)
     with pytest.raises(Interrupted) as error, interruptible(), run:
-        os.kill(os.getpid(), signal.SIGHUP)
-    assert error.value.args == (signal.SIGHUP, run.path)
+        os.kill(os.getpid(), signal.SIGINT)
+    assert error.value.args == (signal.SIGINT, run.path)
     assert about(run.path)["status"] == "interrupted"
 
 
