@@ -17,10 +17,10 @@ import pytest
 ROOT = Path(__file__).parents[2]
 COSTS = ROOT / "tests" / "costs.tsv"
 GOLDEN = "tests/golden/"  # each case is a whole run; cases have no marks
-LEAST_S = 0.1
+LEAST_S = 0.05
 # costs above which a test's cheapest case, and its further cases, run only at night
 FIRST_S, FURTHER_S = 0.8, 0.1
-SLOW_S = 0.1
+SLOW_S = 0.05
 
 _measured: dict[str, float] = {}
 _BEGUN = pytest.StashKey[float]()

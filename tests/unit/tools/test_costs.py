@@ -27,7 +27,7 @@ def test_the_file_is_as_it_is_written(tmp_path: Path) -> None:
     write(read(), tmp_path / "again.tsv")
     assert (tmp_path / "again.tsv").read_text() == COSTS.read_text()
     write({"b.py::t[a\\tb]": 1.234, "a.py::t": LEAST_S, "c.py::t": LEAST_S / 2}, tmp_path / "new.tsv")
-    assert (tmp_path / "new.tsv").read_text() == "0.10\ta.py::t\n1.23\tb.py::t[a\\tb]\n"
+    assert (tmp_path / "new.tsv").read_text() == f"{LEAST_S:.2f}\ta.py::t\n1.23\tb.py::t[a\\tb]\n"
 
 
 @pytest.mark.parametrize(
