@@ -13,17 +13,24 @@ BEGINNINGS = {
     ".webp": (b"RIFF",),
 }
 WRITTEN_BY = "<!-- written by edgefl -->"  # last line of a Markdown page, which readers do not see
-DRAWN_BY = b"drawn by edgefl"  # in films and WebP pictures, which Matplotlib does not sign
+DRAWN_BY = b"drawn by edgefl"  # in pictures and films; Matplotlib's own signature is also in a user's figures
 # what a file of edgefl is, and signs of such a file
 SIGNS: dict[str, tuple[str, tuple[bytes, ...]]] = {
     **dict.fromkeys((".html", ".htm"), ("an edgefl report", (b" \xc2\xb7 edgefl report</title>",))),
-    **dict.fromkeys((".png", ".pdf", ".svg"), ("a picture of edgefl", (b"matplotlib", b"Matplotlib"))),
-    **dict.fromkeys((".gif", ".webp"), ("a picture of edgefl", (DRAWN_BY,))),
+    **dict.fromkeys((".png", ".pdf", ".svg", ".gif", ".webp"), ("a picture of edgefl", (DRAWN_BY,))),
     ".md": ("a page of edgefl", (WRITTEN_BY.encode(), b"`edgefl papers --")),
     ".tex": ("a table of edgefl", (b"; needs \\usepackage{booktabs}",)),
 }
 # columns that tables of other programs may have, too
 COMMON = {"variant", "series", "seed", "session", "round", "cell", "device", "class", "time_s"}
+
+
+def signed(file: Path) -> dict[str, str | None]:
+    """Return the metadata with which Matplotlib signs a picture and leaves out the time; the ending says the kind."""
+    written = DRAWN_BY.decode()
+    if file.suffix.lower() == ".pdf":
+        return {"Creator": written, "CreationDate": None}
+    return {"Creator": written, "Date": None} if file.suffix.lower() == ".svg" else {"Software": written}
 
 
 def file_to_write(out: str | Path, option: str = "--out", *, columns: Collection[str] = ()) -> Path:

@@ -19,7 +19,7 @@ from edgefl.analysis.page import inline
 from edgefl.analysis.page.formatting import did_you_mean, named_seeds
 from edgefl.analysis.page.machine import document
 from edgefl.analysis.page.markup import bullets, csv_text, page, picture
-from edgefl.analysis.page.own_files import WRITTEN_BY, file_to_write
+from edgefl.analysis.page.own_files import WRITTEN_BY, file_to_write, signed
 from edgefl.analysis.page.score_words import ACCURACY, figure_said, said, table_said
 from edgefl.analysis.page.words import Words
 
@@ -208,12 +208,11 @@ class Report:
             for file, text in self.texts.items():
                 mark = f"\n{WRITTEN_BY}\n" if file.endswith(".md") else ""
                 (self.out / file).write_text(text + mark, encoding="utf-8")
-            inside = self.inside
+            inside = dict(self.inside)
             for name, figure in self.figures.items():
-                figure.savefig(self.out / f"{name}.png", metadata=inside)
-                if self.pdf:
-                    figure.savefig(self.out / f"{name}.pdf", metadata={"CreationDate": None})
-                inside = {}
+                for file in (self.out / f"{name}{ending}" for ending in (".png", ".pdf")[: 1 + self.pdf]):
+                    figure.savefig(file, metadata=signed(file) | inside)
+                    inside = {}
         except OSError as error:
             raise ValueError(
                 f"cannot write to {self.out} ({error.strerror or error}): choose another folder with --out"

@@ -15,7 +15,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import COLOURS, MapDrawing, points_of
 from edgefl.analysis.figures.style import DPI, INK, SOFT, note, plain, whole
 from edgefl.analysis.measures.moving_run import MovingRun, moving_run
-from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write
+from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write, signed
 from edgefl.analysis.runs.clock import HOURS
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
@@ -181,7 +181,7 @@ def draw_moving(
             _film(drawing, day, out)
         else:
             drawing.show(_time_s(day, at_hour))
-            drawing.figure.savefig(out)
+            drawing.figure.savefig(out, metadata=signed(out))
     except OSError as error:
         raise ValueError(f"cannot write {out} ({error.strerror or error}): name another file") from error
     return out

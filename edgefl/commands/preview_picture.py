@@ -13,7 +13,7 @@ from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.map import COLOURS, MapDrawing
 from edgefl.analysis.figures.style import INK, PALETTE, SOFT, heading, plain, whole
 from edgefl.analysis.page.formatting import count_of
-from edgefl.analysis.page.own_files import DRAWN_BY
+from edgefl.analysis.page.own_files import DRAWN_BY, signed
 from edgefl.commands.preview_data import Preview
 from edgefl.mobility.static import Static
 
@@ -41,8 +41,9 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
         f"{preview.world.scenario.name}: {count_of(preview.forecast.devices, 'device')}, {_costs(preview)}"
     )
     heading(figure, 0.965, title, _explained(preview))
-    webp: dict[str, Any] = {"pil_kwargs": {"quality": 72, "xmp": DRAWN_BY}} if path.suffix == ".webp" else {}
-    canvas.print_figure(path, dpi=dpi, **webp)
+    webp = path.suffix == ".webp"
+    how = {"pil_kwargs": {"quality": 72, "xmp": DRAWN_BY}} if webp else {"metadata": signed(path)}
+    canvas.print_figure(path, dpi=dpi, **how)
 
 
 def _costs(preview: Preview) -> str:

@@ -12,20 +12,16 @@ from PIL import Image
 
 from edgefl.analysis import compare
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write
+from edgefl.analysis.page.own_files import DRAWN_BY, file_to_write, signed
 
 
 @pytest.mark.usefixtures("rendered")
 @pytest.mark.parametrize("ending", [".png", ".pdf", ".svg"])
 def test_only_pictures_that_edgefl_draws_are_replaced(tmp_path: Path, ending: str) -> None:
-    own = tmp_path / f"own{ending}"
-    Figure().savefig(own)
+    own, foreign = tmp_path / f"own{ending}", tmp_path / f"holiday{ending}"
+    Figure().savefig(own, metadata=signed(own))
     assert file_to_write(own) == own
-    foreign = tmp_path / f"holiday{ending}"
-    if ending == ".png":
-        Image.new("RGB", (4, 4)).save(foreign)
-    else:
-        foreign.write_text({".pdf": "%PDF-1.7", ".svg": "<svg></svg>"}[ending])
+    Figure().savefig(foreign)  # many users draw with Matplotlib, too
     with pytest.raises(
         ValueError, match="is not a picture of edgefl: choose another --out, or delete the file"
     ):
