@@ -36,8 +36,11 @@ class Target:
 
     @property
     def short(self) -> str:
-        """The target as written in a column heading."""
-        return f"{percent_of(self.value)} % {'of peak' if self.relative else 'accuracy'}"
+        """The target as written in verdicts and headings; a peak without an owner is the reference's."""
+        if not self.relative:
+            return f"{percent_of(self.value)} % accuracy"
+        owner = {None: "", BEST: "the best "}.get(self.peak, f"{self.peak}'s ")
+        return f"{percent_of(self.value)} % of {owner}peak"
 
     def named(self, reference: str | None, single: bool = False) -> str:
         """Describe the target accuracy in full.
@@ -119,7 +122,9 @@ def apart(given: "str | float | Target | Iterable[str | float | Target]") -> str
 def with_peaks(
     targets: Sequence[Target], variants: Sequence[str], reference: str | None
 ) -> tuple[Target, ...]:
-    """Name the variant with the peak that each relative target refers to: the reference, or the first variant.
+    """Name the variant with the peak that each relative target refers to; without a reference, the first variant.
+
+    A target that names the reference is the one that names no variant.
 
     Raises:
         ValueError: a target names an unknown variant.
@@ -130,4 +135,6 @@ def with_peaks(
                 f"target '{target.key}': no variant '{target.peak}'; known: {', '.join(variants)}, {BEST}"
             )
     first = variants[0] if reference is None and len(variants) > 1 else None
-    return tuple(replace(one, peak=one.peak or first) if one.relative else one for one in targets)
+    peaks: dict[str | None, str | None] = {None: first} | ({reference: None} if reference else {})
+    named = [replace(one, peak=peaks.get(one.peak, one.peak)) if one.relative else one for one in targets]
+    return tuple(dict.fromkeys(named))

@@ -184,7 +184,7 @@ def on_further_target(
         scope[SESSION], on=SESSION
     )
     found = ratios(times.assign(in_scope=True), pd.DataFrame(), variants, base, target)
-    goal = target.short if target.peak is None else target.key
+    goal = target.short
     if found["of"].any() and (found["missed"] == found["of"]).all():
         return f"{goal}: missed in all sessions{' of all variants' * (len(found) > 1)}."
     parts = []

@@ -210,8 +210,9 @@ class Report:
                 (self.out / file).write_text(text + mark, encoding="utf-8")
             inside = dict(self.inside)
             for name, figure in self.figures.items():
-                for file in (self.out / f"{name}{ending}" for ending in (".png", ".pdf")[: 1 + self.pdf]):
-                    figure.savefig(file, metadata=signed(file) | inside)
+                for ending in (".png", ".pdf")[: 1 + self.pdf]:
+                    picture = self.out / f"{name}{ending}"
+                    figure.savefig(picture, metadata=signed(picture) | inside)
                     inside = {}
         except OSError as error:
             raise ValueError(

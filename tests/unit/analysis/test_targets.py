@@ -72,11 +72,15 @@ def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Wr
     assert comparison.targets == (Target(0.95, peak="a"),)
     assert comparison.detail["target_accuracy"].tolist() == pytest.approx([0.76, 0.76])
     assert not any("target" in note for note in comparison.notes)
-    assert comparison.verdicts[0].startswith("a reaches 95 % of peak (of its own best accuracy")
-    assert comparison.verdicts[1].startswith("b misses 95 % of peak")
+    assert comparison.verdicts[0].startswith("a reaches 95 % of a's peak (of its own best accuracy")
+    assert comparison.verdicts[1].startswith("b misses 95 % of a's peak")
     both = compare(root, target=["95%", "95% of best"]).targets
     assert both == (Target(0.95, peak="a"), Target(0.95, peak="best"))
-    assert compare(root, reference="a").targets == (Target(0.95),)
+    for same in ("95%", "95% of a", ["95%", "95% of a"]):  # one target has one name and one row
+        assert compare(root, reference="a", target=same).targets == (Target(0.95),)
+    other = compare(root, reference="a", target=["95%", "95% of b"])
+    text = (other.out / "comparison.md").read_text()
+    assert all(f"95 % of {peak}: a" in text for peak in ("peak", "b's peak"))
     assert compare(root, target=0.5).targets == (Target(0.5, relative=False),)
 
 
