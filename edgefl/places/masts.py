@@ -284,5 +284,8 @@ class _Rows:
                 if value not in (None, "")
                 else "write degrees, or leave such rows out with `where`"
             )
-            raise EdgeflError(f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", PLACE)
+            raise EdgeflError(
+                f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}{table_files.decimal_comma(value)}",
+                PLACE,
+            )
         return found

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edgefl.config.clock import date_of, epoch_s
+from edgefl.config.table_files import decimal_comma
 from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
@@ -77,8 +78,17 @@ class Samples:
         """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
-            EdgeflError: earlier files are in metres and this file is in degrees, or vice versa.
+            EdgeflError: the scenario declares the opposite, or earlier files are in the other unit.
         """
+        if self.wanted.degrees not in (None, degrees):
+            found, declared = "degrees", "geo: false declares metres"
+            if not degrees:
+                found, declared = "metres", "geo: true declares degrees"
+            raise EdgeflError(
+                f"{self._path}: is in {found} by its format or its columns' names, but {declared}; leave"
+                " geo out, or name the columns of x and y in devices.mobility.columns",
+                ("devices", "mobility", "geo"),
+            )
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
                 f"{self._path}: is in {'degrees' if degrees else 'metres'}, unlike the files before it; use one unit"
@@ -115,7 +125,7 @@ class Samples:
             raise self.bad_row(
                 line,
                 f"'{clipped(id_)}' is at ({x:g}, {y:g}) m, but at most {MOST_M:g} m from the origin are allowed;"
-                " correct its coordinates",
+                f" correct its coordinates{_scaled_degrees(x, y)}",
             )
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
@@ -197,7 +207,8 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check whether the two are swapped or not in degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check whether the two are swapped or not in degrees"
+                f"{_scaled_degrees(lon, lat)}",
             )
         if self.wanted.origin is None:
             return
@@ -221,7 +232,7 @@ class Samples:
             value = math.nan
         if not math.isfinite(value):
             wrong = "is missing" if text is None else f"holds '{clipped(str(text))}', not a number"
-            raise self.bad_row(line, f"{name} {wrong}; {remedy}")
+            raise self.bad_row(line, f"{name} {wrong}; {remedy}{decimal_comma(text)}")
         return value
 
     def time_s(self, line: int, name: str, text: Any) -> float:
@@ -243,7 +254,8 @@ class Samples:
         if not math.isfinite(value):
             raise self.bad_row(
                 line,
-                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z",
+                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z"
+                f"{decimal_comma(text)}",
             )
         if self.dated is not None:
             earlier = "dates" if self.dated else "numbers"
@@ -280,3 +292,10 @@ class Samples:
 
 def _shown(id_: str, lon: float, lat: float) -> str:
     return f"'{clipped(id_)}' is at longitude {lon:g}, latitude {lat:g}"
+
+
+def _scaled_degrees(x: float, y: float) -> str:
+    """Return the end of a message about coordinates that may be degrees times 1e7, as Google writes them."""
+    if x.is_integer() and y.is_integer() and max(abs(x), abs(y)) >= 1e6:
+        return "; whole numbers as large as these are often degrees times 1e7 or 1e6: if so, divide them"
+    return ""

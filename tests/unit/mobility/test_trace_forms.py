@@ -95,6 +95,34 @@ def test_a_parquet_table_in_degrees_is_refused(tmp_path: Path) -> None:
         started(tmp_path / "trace")
 
 
+@pytest.mark.parametrize(
+    ("text", "geo", "columns"),
+    [
+        ("t,id,lon,lat\n0,a,8.4,49\n5,a,8.401,49\n", False, {}),
+        ("t,id,a,b\n0,a,8.4,49\n5,a,8.401,49\n", False, {"lon": "a", "lat": "b"}),
+        (
+            '<gpx><trk><trkseg><trkpt lat="49" lon="8.4"><time>2026-01-05T08:00:00Z</time></trkpt></trkseg></trk>'
+            "</gpx>",
+            False,
+            {},
+        ),
+        ("$node_(0) set X_ 8.4\n$node_(0) set Y_ 49\n$node_(0) set Z_ 0\n", True, {}),
+    ],
+)
+def test_a_unit_that_contradicts_the_file_is_refused(
+    write: Write, text: str, geo: bool, columns: dict
+) -> None:
+    with refused_at("devices.mobility.geo", f"geo: {str(geo).lower()}", "leave geo out"):
+        started(write(text), origin=(8.4, 49.0), geo=geo, columns=columns)
+
+
+def test_metres_may_stand_in_columns_that_are_called_degrees(write: Write) -> None:
+    path, columns = write("t,id,lon,lat\n0,a,30,40\n5,a,35,40\n"), {"x": "lon", "y": "lat"}
+    assert started(path, geo=False, columns=columns)[0].positions_m(5.0).tolist() == [[35, 40]]
+    with refused_at("", "origin_lon_lat"):  # without geo, the names of the columns decide
+        started(path, columns=columns)
+
+
 def test_the_origin_that_is_missing_is_proposed(write: Write) -> None:
     with refused_at("devices.mobility.path", "origin_lon_lat", "[120.993, 14.5715]"):
         started(write(fcd(MANILA)), geo=True)

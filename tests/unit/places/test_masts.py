@@ -180,6 +180,12 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
     [
         ("layout.sites.path", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
         ("layout.sites.path", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
+        (
+            "layout.sites.path",
+            "lon;lat\n11,12;46,06\n",
+            (":2:", "lon is '11,12'", "write a point: 11.12"),
+            {},
+        ),
         ("layout.sites.path", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
         ("layout.sites.path", "lon,lat\n11.12\n", (":2:", "1 cells in a table of 2 columns"), {}),
         ("layout.sites.path", "lon,lat\n", ("no cell",), {}),
