@@ -86,6 +86,13 @@ class Preview:
         """Number of handovers per hour, summed over all devices."""
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
+    @property
+    def handovers_per_device_hour(self) -> float:
+        """Number of handovers per hour of service, in which a device is in the cells and switched on."""
+        devices, at_s = self.population.sum(axis=1), np.minimum(self.counted_s, self.walked_s)
+        service_s = float(((devices[1:] + devices[:-1]) / 2 * np.diff(at_s)).sum())
+        return len(self.handovers_m) / (service_s / 3600) if service_s else 0.0
+
     def carried(self, snr_db: np.ndarray) -> np.ndarray:
         """Return the payload rate of a downlink slot, in bit/s/Hz, at an SNR in dB."""
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
@@ -116,7 +123,8 @@ class Preview:
         if self.world.scenario.layout.several:
             rate, whole = self.handovers_per_hour, self.walked_s >= self.times_s[-1]
             span = f"{'over' if whole else 'in the first'} {self.walked_s:,.4g} s"
-            each = f"{rate:,.0f} per hour {span}, {rate / forecast.devices:,.1f} per device"
+            each = f"{rate:,.0f} per hour {span}, "
+            each += f"{self.handovers_per_device_hour:,.1f} per device and hour of service"
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
             lines.insert(2, f"handovers       {each}")

@@ -91,7 +91,36 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     for seen, span in ((preview, "over 20 s"), (replace(preview, walked_s=5.0), "in the first 5 s")):
         told = "\n".join(seen.lines("a plan"))
         assert f", {len(handovers) / preview.borders:.2g} per border crossed" in told
-        assert f"{seen.handovers_per_hour:,.0f} per hour {span}, " in told
+        of_a_device = f"{seen.handovers_per_device_hour:,.1f} per device and hour of service"
+        assert f"{seen.handovers_per_hour:,.0f} per hour {span}, {of_a_device}" in told
+
+
+def test_handovers_per_device_count_the_hours_in_the_cells(tmp_path: Path) -> None:
+    """40 cars that pass one after another, each in 60 of 1260 s, have the rate of the run's table of the network."""
+    rows = (
+        f"c{one},{30 * one + at_s},{x_m},{10 * one - 200}"
+        for one in range(40)
+        for at_s, x_m in ((0, -430), (60, 430))
+    )
+    (tmp_path / "cars.csv").write_text("\n".join(["id,t,x,y", *rows]))
+    scenario = Scenario.model_validate(
+        {
+            "name": "passing",
+            "duration_s": 1260,
+            "layout": {"rings": 1, "isd_m": 300},
+            "devices": {"count": 40, "mobility": {"name": "trace", "path": str(tmp_path / "cars.csv")}},
+            "radio": {"propagation": {"shadowing_std_db": 0, "line_of_sight": "always"}},
+            "sessions": {"name": "interval", "length_s": 1260},
+            "rounds": {"every_s": 60},
+            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
+        }
+    )
+    preview = make_preview(scenario, most_s=0.01)
+    service_s = 2 * preview.walked_s  # a car comes every 30 s and stays for 60 s
+    assert len(preview.handovers_m) > 5
+    expected = len(preview.handovers_m) / (service_s / 3600)
+    # the preview counts devices at 150 times, 8.5 s apart; the first 30 s have one car
+    assert preview.handovers_per_device_hour == pytest.approx(expected, rel=0.2)
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:
