@@ -22,6 +22,7 @@ from edgefl.analysis.runs.scenario_keys import flat
 from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.cells.network import Network
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, EventName, Nowhere
 from edgefl.engine.sessions import TimedPolicy
@@ -254,14 +255,21 @@ def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray
 
 
 class _Handovers(Nowhere):
-    """A recorder that collects the ids of devices that were handed over; it receives handovers as columns."""
+    """A recorder that collects the positions of handovers; it receives handovers as columns.
+
+    Attributes:
+        network: the network of the devices, set before the first event.
+        places_m: [[n, 2], ...] positions of the devices of each event, at the time of the event.
+    """
+
+    network: Network
 
     def __init__(self) -> None:
-        self.devices: list[int] = []
+        self.places_m: list[np.ndarray] = [np.empty((0, 2))]
 
     def write_columns(self, row_type: type, *, further: Any = None, **columns: Any) -> None:
         if row_type is Event and columns["event"] == EventName.HANDOVER:
-            self.devices += np.atleast_1d(columns["device"]).tolist()
+            self.places_m.append(self.network.positions_m()[np.atleast_1d(columns["device"])])
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
@@ -270,16 +278,14 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()
     simulation, _ = compose(world, world.radio(Clock()), events, {})
-    began_s, places_m, time_s = time.process_time(), [], 0.0
+    events.network = simulation.network
+    began_s, time_s = time.process_time(), 0.0
     step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
     while time_s < span_s and time.process_time() - began_s < WALK_S:
         time_s = min(span_s, time_s + step_s)
         simulation.env.run(until=time_s)
-        if events.devices:
-            places_m += [simulation.network.positions_m()[device] for device in events.devices]
-            events.devices.clear()
     borders = simulation.network.borders
-    return np.array(places_m).reshape(-1, 2), borders.crossed if borders else 0, time_s
+    return np.concatenate(events.places_m), borders.crossed if borders else 0, time_s
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:
