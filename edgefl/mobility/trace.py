@@ -48,7 +48,8 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     In the simulation, a position is scale x (position - origin_m), and its time is time_scale x (time - begin_s). The
-    Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present.
+    Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present; the
+    fading of a device that never moves stays the same for the whole run.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
     the sources of other formats. Left out: heights, and recorded speeds and angles.
@@ -78,8 +79,9 @@ class Trace(Mobility):
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
     begin_s: Annotated[float, Field(ge=-1e16, le=1e16), DATE] | None = Field(
         None,
-        description="time or date in the trace at which the simulation begins; if left out, the first sample's time;"
-        " for times in milliseconds since 1970, seconds since 1970 mean the same as a date",
+        description="time or date in the trace at which the simulation begins; if left out, the time of the first"
+        " sample of the devices that are used; for times in milliseconds since 1970,"
+        " seconds since 1970 mean the same as a date",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
