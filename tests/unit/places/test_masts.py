@@ -76,6 +76,17 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
     assert "layout.sites: masts.csv has 6 cells at 3 places: 3 sites" in notes
 
 
+def test_masts_on_both_sides_of_the_antimeridian_are_neighbours(tmp_path: Path) -> None:
+    """In Fiji, masts at 179.999 and -179.999 degrees are 213 m apart."""
+    text = "lon,lat\n179.999,-16.8\n-179.999,-16.8\n"
+    sites = loaded(tmp_path, text, origin_lon_lat=[180, -16.8]).layout.sites
+    assert sites is not None
+    apart_m = 0.002 * 111_320 * math.cos(math.radians(16.8))  # 111,320 m per degree of the equator
+    assert [sites[0][0], sites[1][0]] == pytest.approx([-apart_m / 2, apart_m / 2], abs=0.2)
+    with refused_at("origin_lon_lat", "[-180, -16.8]"):
+        loaded(tmp_path, text, origin_lon_lat=None)
+
+
 def test_a_file_is_read_once_and_again_when_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
