@@ -12,7 +12,7 @@ from edgefl.config.clock import DATE, date_of
 from edgefl.errors import EdgeflError, about, clipped, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
-from edgefl.mobility._traces._gaps import presence
+from edgefl.mobility._traces._gaps import Listings, presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
 from edgefl.places.plane import look_like_degrees
@@ -154,13 +154,13 @@ class Trace(Mobility):
     def _moving(self, samples: Samples) -> "_Recorded":
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
-        rows, counts, steps_s = self._in_simulation(samples)
+        rows, counts, listings = self._in_simulation(samples)
         times = [self._shown(samples, time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         steps_m_s = speeds_m_s(rows, counts)
         wrong_rows = self._wrong_rows(samples, steps_m_s, counts)
         known = [*["scale"] * bool(samples.degrees), *["time_scale"] * bool(samples.dated)]
         del samples  # free the memory of a second copy of the rows
-        present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
+        present = presence(rows[:, 0], counts, lost, listings, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
         movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         movement.wrong_rows = wrong_rows
@@ -197,7 +197,7 @@ class Trace(Mobility):
                 f" {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s (1e9: no limit)"
             )
 
-    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, Listings]:
         """Return simulated t, x, y [samples, 3], device after device, sample counts [devices], and time steps."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
@@ -215,7 +215,8 @@ class Trace(Mobility):
                 f" {self._shown(samples, last_s)}; set an earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
-        return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
+        steps = [(ids, self.time_scale * (times - begin_s)) for ids, times in samples.listings()]
+        return rows, counts, steps
 
     def _shown(self, samples: Samples, time_s: float) -> str:
         """Format a time of the trace: as a date if its times are dates or milliseconds since 1970, or as a number."""

@@ -59,7 +59,8 @@ class Samples:
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
-        self.steps = array("d")  # times of the time steps in files that list all present devices at each step
+        # of each file that lists all present devices at each time step: the steps' times, and the listed devices
+        self._steps: list[tuple[array[float], set[int]]] = []
         self.skipped = 0  # number of rows
         self.left_out = 0  # number of rows of devices that are not kept
         self.first_skipped = ""
@@ -73,6 +74,7 @@ class Samples:
     def begin(self, path: Path, name: str) -> None:
         """Begin a new file; `name` is the device's id if the file has no ids."""
         self._path, self.name = path, name
+        self._steps.append((array("d"), set()))
 
     def in_degrees(self, degrees: bool) -> None:
         """Set whether the current file's coordinates are degrees, according to its format.
@@ -134,6 +136,7 @@ class Samples:
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
+                self._steps[-1][1].add(number)
             else:
                 self.left_out += 1
             return
@@ -155,6 +158,8 @@ class Samples:
                 line, f"'{clipped(id_)}' has the time {self.shown(t)} {what}; sort its samples by time"
             )
         row.extend((t, x, y))
+        if lost == LISTED:
+            self._steps[-1][1].add(number)
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -163,8 +168,23 @@ class Samples:
 
     def step(self, time_s: float) -> None:
         """Add a time step, at which the file lists all present devices, if any."""
-        if not self.steps or time_s != self.steps[-1]:
-            self.steps.append(time_s)
+        steps, _ = self._steps[-1]
+        if not steps or time_s != steps[-1]:
+            steps.append(time_s)
+
+    def listings(self) -> list[tuple[list[int], np.ndarray]]:
+        """Return groups of devices, each with the ascending times of all time steps of the files that list them."""
+        files: dict[int, list[int]] = {}
+        for file, (steps, listed) in enumerate(self._steps):
+            for number in sorted(listed) if steps else ():
+                files.setdefault(number, []).append(file)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, those in files.items():
+            groups.setdefault(tuple(those), []).append(number)
+        return [
+            (numbers, np.unique(np.concatenate([self._steps[file][0] for file in those])))
+            for those, numbers in groups.items()
+        ]
 
     def shown(self, time_s: float) -> str:
         """Format a time as the trace does, as a date or in seconds."""

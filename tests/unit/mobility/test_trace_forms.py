@@ -511,6 +511,26 @@ def test_a_vehicle_that_no_time_step_lists_is_absent(write: Write, text: str) ->
     assert "gaps of more than 39 s between samples, in which devices are absent: 1 of " in note
 
 
+def test_each_file_of_a_folder_has_its_own_time_steps(write: Write, tmp_path: Path) -> None:
+    """A step of the bus's file, every 0.5 s, is no absence of the car, whose file has a step every second."""
+    every = [(10.0 * at, 5.0) for at in range(9)]
+    write(fcd(every, step_s=1, of="car"), "town/a.xml")
+    write(fcd(every, step_s=0.5, of="bus"), "town/b.xml")
+    movement, notes = started(tmp_path / "town")
+    assert not notes
+    assert movement.positions_m(2.25).tolist() == pytest.approx(np.array([[22.5, 5.0], [45.0, 5.0]]))
+
+
+def test_a_car_goes_on_in_the_next_file(write: Write, tmp_path: Path) -> None:
+    for name, first_s in (("a", 0), ("b", 4)):
+        steps = (
+            f'<timestep time="{at_s}"><vehicle id="car" x="{at_s}" y="0"/></timestep>'
+            for at_s in range(first_s, first_s + 4)
+        )
+        write(f"<fcd-export>{''.join(steps)}</fcd-export>", f"town/{name}.xml")
+    assert started(tmp_path / "town")[0].positions_m(3.5).tolist() == [[3.5, 0.0]]
+
+
 def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> None:
     text = fcd([(at, 0) for at in range(20)], 0.1).replace(
         '<timestep time="0.5">', '<timestep time="0.5"><!--'
