@@ -1,6 +1,7 @@
 """Keep, reject or skip the samples of a trace while its files are read."""
 
 import math
+import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -272,10 +273,11 @@ class Samples:
             return value
         shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
         if not math.isfinite(value):
+            alone = "; the date must be in the same cell" if re.match(r"\s*\d\d?:\d\d", str(text)) else ""
             raise self.bad_row(
                 line,
                 f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z"
-                f"{decimal_comma(text)}",
+                f"{alone}{decimal_comma(text)}",
             )
         if self.dated is not None:
             earlier = "dates" if self.dated else "numbers"

@@ -444,6 +444,7 @@ CSV_FAULTS = {
     "t,id,x,y\n\n0,a,nan,1\n": ":3: x holds 'nan', not a number",
     "t,id,x,y\n0,a,1,1\n1,a,1e308,1\n": r":3: 'a' is at \(1e\+308, 1\) m, but at most 1e\+08 m from",
     "t,id,x,y\ninf,a,0,1\n": ":2: t holds 'inf', not a time; write a number",
+    "date,time,id,x,y\n2026-01-05,8:00:05,a,0,1\n": ":2: time holds '8:00:05', .* the date must be in the same cell$",
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
     "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n5,a,1,0\n": ": 'a' has the time 5 s twice; keep one sample per time",
     "t,x,y\n5,0,0\n4,0,0\n": ":3: has the time 4 s after 5 s, but no column has ids; .*, or sort the rows by time",
