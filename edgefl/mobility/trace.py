@@ -236,9 +236,11 @@ class Trace(Mobility):
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
+            remedy = "set time_scale: 0.001 for milliseconds, or 1e-6 for microseconds"
+            if 1900 < rows[:, 0].min() / 1e10 < 2200:  # as milliseconds, in the 26th century or later
+                remedy = "if they are dates without separators, write them as 2026-01-05T07:30:00Z"
             raise EdgeflError(
-                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 for"
-                " milliseconds, or 1e-6 for microseconds",
+                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; {remedy}",
                 ("devices", "mobility", "time_scale"),
             )
         undeclared = self.geo is None and self.scale == 1 and not degrees

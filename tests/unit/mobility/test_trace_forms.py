@@ -133,6 +133,8 @@ def test_milliseconds_are_not_taken_for_seconds(write: Write) -> None:
     with refused_at("devices.mobility.time_scale", "0.001"):
         started(path)
     assert started(path, time_scale=0.001)[0].positions_m(0.5).tolist() == [[4.5, 0]]
+    with refused_at("devices.mobility.time_scale", "20260105080000", "write them as 2026-01-05T07:30:00Z"):
+        started(write("t,id,x,y\n20260105080000,a,0,0\n20260105080001,a,9,0\n"))
 
 
 # -- the kind of a file is in its content -------------------------------------------------------------
