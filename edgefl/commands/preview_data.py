@@ -22,6 +22,7 @@ from edgefl.analysis.runs.scenario_keys import flat
 from edgefl.channel.units import db_to_linear
 from edgefl.engine.air.budget import carriers_of
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.cells.network import Network
 from edgefl.engine.clock import Clock
 from edgefl.engine.records import Event, EventName, Nowhere
 from edgefl.engine.sessions import TimedPolicy
@@ -86,6 +87,13 @@ class Preview:
         """Number of handovers per hour, summed over all devices."""
         return len(self.handovers_m) / (self.walked_s / 3600) if self.walked_s else 0.0
 
+    @property
+    def handovers_per_device_hour(self) -> float:
+        """Number of handovers per hour of service, in which a device is in the cells and switched on."""
+        devices, at_s = self.population.sum(axis=1), np.minimum(self.counted_s, self.walked_s)
+        service_s = float(((devices[1:] + devices[:-1]) / 2 * np.diff(at_s)).sum())
+        return len(self.handovers_m) / (service_s / 3600) if service_s else 0.0
+
     def carried(self, snr_db: np.ndarray) -> np.ndarray:
         """Return the payload rate of a downlink slot, in bit/s/Hz, at an SNR in dB."""
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
@@ -116,7 +124,8 @@ class Preview:
         if self.world.scenario.layout.several:
             rate, whole = self.handovers_per_hour, self.walked_s >= self.times_s[-1]
             span = f"{'over' if whole else 'in the first'} {self.walked_s:,.4g} s"
-            each = f"{rate:,.0f} per hour {span}, {rate / forecast.devices:,.1f} per device"
+            each = f"{rate:,.0f} per hour {span}, "
+            each += f"{self.handovers_per_device_hour:,.1f} per device and hour of service"
             if self.borders:
                 each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
             lines.insert(2, f"handovers       {each}")
@@ -246,14 +255,21 @@ def _cells(world: World, time_s: float, places_m: np.ndarray, inside: np.ndarray
 
 
 class _Handovers(Nowhere):
-    """A recorder that collects the ids of devices that were handed over; it receives handovers as columns."""
+    """A recorder that collects the positions of handovers; it receives handovers as columns.
+
+    Attributes:
+        network: the network of the devices, set before the first event.
+        places_m: [[n, 2], ...] positions of the devices of each event, at the time of the event.
+    """
+
+    network: Network
 
     def __init__(self) -> None:
-        self.devices: list[int] = []
+        self.places_m: list[np.ndarray] = [np.empty((0, 2))]
 
     def write_columns(self, row_type: type, *, further: Any = None, **columns: Any) -> None:
         if row_type is Event and columns["event"] == EventName.HANDOVER:
-            self.devices += np.atleast_1d(columns["device"]).tolist()
+            self.places_m.append(self.network.positions_m()[np.atleast_1d(columns["device"])])
 
 
 def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
@@ -262,16 +278,14 @@ def _walk(world: World, span_s: float) -> tuple[np.ndarray, int, float]:
         return np.empty((0, 2)), 0, span_s
     events = _Handovers()
     simulation, _ = compose(world, world.radio(Clock()), events, {})
-    began_s, places_m, time_s = time.process_time(), [], 0.0
+    events.network = simulation.network
+    began_s, time_s = time.process_time(), 0.0
     step_s = max(world.scenario.handover.measurement_interval_s, span_s / 2000)
     while time_s < span_s and time.process_time() - began_s < WALK_S:
         time_s = min(span_s, time_s + step_s)
         simulation.env.run(until=time_s)
-        if events.devices:
-            places_m += [simulation.network.positions_m()[device] for device in events.devices]
-            events.devices.clear()
     borders = simulation.network.borders
-    return np.array(places_m).reshape(-1, 2), borders.crossed if borders else 0, time_s
+    return np.concatenate(events.places_m), borders.crossed if borders else 0, time_s
 
 
 def _snr_db(world: World, reach_m: float) -> np.ndarray:

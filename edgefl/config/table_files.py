@@ -2,6 +2,7 @@
 
 import csv
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -91,9 +92,7 @@ class Table:
                 if len(cells) == columns:
                     yield line, cells
                 elif any(map(str.strip, cells)):
-                    raise self.error(
-                        line, f"{len(cells)} cells in a table of {columns} columns; complete the line"
-                    )
+                    raise self.error(line, miscounted(len(cells), columns))
 
     def _of_parquet(self) -> Iterator[tuple[int, Sequence[Any]]]:
         with foreign_files.reading(self._path, *self._place), about(*self._place):
@@ -102,6 +101,21 @@ class Table:
             file = foreign_files.ForeignParquet(self._path)
             yield 1, file.names
             yield from enumerate(file.rows(file.names), start=2)
+
+
+def miscounted(cells: int, columns: int) -> str:
+    """Return the message about a line that has too few or too many cells."""
+    remedy = "complete the line"
+    if cells > columns:
+        remedy = "remove cells; if numbers have decimal commas, write points, as in 1.5"
+    return f"{cells} cells in a table of {columns} columns; {remedy}"
+
+
+def decimal_comma(value: Any) -> str:
+    """Return the end of a message about a cell that is no number: a remedy if it has a decimal comma, or ''."""
+    if re.fullmatch(r"\s*[-+]?\d*,\d+([eE][-+]?\d+)?\s*", str(value)) is None:
+        return ""
+    return f"; if its comma is a decimal comma, write a point: {str(value).strip().replace(',', '.')}"
 
 
 def number(value: Any) -> float | None:

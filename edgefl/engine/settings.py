@@ -50,7 +50,9 @@ class CellSettings(Section):
 class HandoverSettings(Section):
     """Handover by event A3 (TS 38.331, 5.5.4.4) on filtered measurements (5.5.3.2), and departure during a round.
 
-    In a single cell only `policy` matters, for devices that cross the cell edge.
+    In a single cell there are no handovers, and three keys matter: `policy` for devices that cross the cell edge,
+    `measurement_interval_s` for the gains of transfers (radio.monitoring.gain_reading: interval), and
+    `handover_latency_s` for devices whose link has failed (radio.monitoring.t310_s).
     """
 
     hysteresis_db: float = Field(
@@ -67,9 +69,18 @@ class HandoverSettings(Section):
     )
     time_to_trigger_s: float = Field(0.256, ge=0, le=5.12, description="time for which event A3 must hold")
     handover_latency_s: float = Field(
-        0.05, ge=0, le=10, description="handover interruption: time without a serving cell"
+        0.05,
+        ge=0,
+        le=10,
+        description="handover interruption: time without a serving cell, also after a failed"
+        " link that is not re-established",
     )
-    measurement_interval_s: float = Field(0.2, ge=0.01, le=10, description="time between measurements")
+    measurement_interval_s: float = Field(
+        0.2,
+        ge=0.01,
+        le=10,
+        description="time between measurements of the cells, and of the gains of transfers",
+    )
     l3_filter_k: int = Field(
         4, ge=0, le=19, description="coefficient k of the layer-3 measurement filter; 0: no filtering"
     )

@@ -63,3 +63,10 @@ class Together:
             found = trips(movement, time_s)
             number[ids], speed_m_s[ids] = found.number[rows], found.speed_m_s[rows]
         return Trips(number, speed_m_s)
+
+
+def parts_of(movement: Movement, devices: int) -> list[tuple[int, Movement]]:
+    """Return the parts of a movement of all devices, each with its number of devices."""
+    if isinstance(movement, Together):
+        return [(len(ids), part) for ids, part, _ in movement._parts]
+    return [(devices, movement)]

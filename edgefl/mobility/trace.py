@@ -12,7 +12,7 @@ from edgefl.config.clock import DATE, date_of
 from edgefl.errors import EdgeflError, about, clipped, refused
 from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
 from edgefl.mobility._traces import _units, read
-from edgefl.mobility._traces._gaps import presence
+from edgefl.mobility._traces._gaps import Listings, presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
 from edgefl.places.plane import look_like_degrees
@@ -48,7 +48,8 @@ class Trace(Mobility):
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
     In the simulation, a position is scale x (position - origin_m), and its time is time_scale x (time - begin_s). The
-    Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present.
+    Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present; the
+    fading of a device that never moves stays the same for the whole run.
 
     Sources: https://sumo.dlr.de/docs/Simulation/Output/FCDOutput.html; the modules of edgefl/mobility/_traces name
     the sources of other formats. Left out: heights, and recorded speeds and angles.
@@ -78,8 +79,9 @@ class Trace(Mobility):
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
     begin_s: Annotated[float, Field(ge=-1e16, le=1e16), DATE] | None = Field(
         None,
-        description="time or date in the trace at which the simulation begins; if left out, the first sample's time;"
-        " for times in milliseconds since 1970, seconds since 1970 mean the same as a date",
+        description="time or date in the trace at which the simulation begins; if left out, the time of the first"
+        " sample of the devices that are used; for times in milliseconds since 1970,"
+        " seconds since 1970 mean the same as a date",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
@@ -152,13 +154,13 @@ class Trace(Mobility):
     def _moving(self, samples: Samples) -> "_Recorded":
         devices = samples.devices[: len(samples.rows)]
         lost = np.array(samples.lost)
-        rows, counts, steps_s = self._in_simulation(samples)
+        rows, counts, listings = self._in_simulation(samples)
         times = [self._shown(samples, time_s) for time_s in (*samples.span_s, self._begun_s(samples))]
         steps_m_s = speeds_m_s(rows, counts)
         wrong_rows = self._wrong_rows(samples, steps_m_s, counts)
         known = [*["scale"] * bool(samples.degrees), *["time_scale"] * bool(samples.dated)]
         del samples  # free the memory of a second copy of the rows
-        present = presence(rows[:, 0], counts, lost, steps_s, self.max_gap_s)
+        present = presence(rows[:, 0], counts, lost, listings, self.max_gap_s)
         movement = _Recorded(rows, counts, present, devices)
         movement.times = "{} has samples from {} to {}, and time 0 is {}".format(self.path, *times)
         movement.wrong_rows = wrong_rows
@@ -195,7 +197,7 @@ class Trace(Mobility):
                 f" {movement.longest_gap_s:.4g} s; change the limit with devices.mobility.max_gap_s (1e9: no limit)"
             )
 
-    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _in_simulation(self, samples: Samples) -> tuple[np.ndarray, np.ndarray, Listings]:
         """Return simulated t, x, y [samples, 3], device after device, sample counts [devices], and time steps."""
         rows = np.concatenate([np.frombuffer(row) for row in samples.rows]).reshape(-1, 3)
         counts = np.array([len(row) // 3 for row in samples.rows])
@@ -213,7 +215,8 @@ class Trace(Mobility):
                 f" {self._shown(samples, last_s)}; set an earlier time{dated}",
                 ("devices", "mobility", "begin_s"),
             )
-        return rows, counts, self.time_scale * (np.unique(samples.steps) - begin_s)
+        steps = [(ids, self.time_scale * (times - begin_s)) for ids, times in samples.listings()]
+        return rows, counts, steps
 
     def _shown(self, samples: Samples, time_s: float) -> str:
         """Format a time of the trace: as a date if its times are dates or milliseconds since 1970, or as a number."""
@@ -233,9 +236,11 @@ class Trace(Mobility):
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""
         if rows[:, 0].min() > MILLISECONDS and self.time_scale == 1:
+            remedy = "set time_scale: 0.001 for milliseconds, or 1e-6 for microseconds"
+            if 1900 < rows[:, 0].min() / 1e10 < 2200:  # as milliseconds, in the 26th century or later
+                remedy = "if they are dates without separators, write them as 2026-01-05T07:30:00Z"
             raise EdgeflError(
-                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; set time_scale: 0.001 for"
-                " milliseconds, or 1e-6 for microseconds",
+                f"{self.path}: times such as {rows[0, 0]:.0f} are not seconds since 1970; {remedy}",
                 ("devices", "mobility", "time_scale"),
             )
         undeclared = self.geo is None and self.scale == 1 and not degrees

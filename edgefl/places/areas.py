@@ -14,7 +14,7 @@ from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.places import sumo_files
 from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes
-from edgefl.places.plane import LocalPlane
+from edgefl.places.plane import LocalPlane, middle_deg
 from edgefl.places.polygons import Trapezoids, trapezoids, union
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ class Places:
             EdgeflError: the scenario lacks the origin's geographic location; the message proposes one.
         """
         if self.plane is None:
-            middle = np.median(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]), axis=0)
+            middle = middle_deg(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]))
             raise EdgeflError(
                 f"{path}: degrees need a geographic origin: set origin_lon_lat: [LON, LAT], the position of"
-                f" [0, 0] m in degrees; the centre of this file is {middle.round(4).tolist()}"
+                f" [0, 0] m in degrees; the centre of this file is {middle}"
             )
         self.used.add("plane")
         return self.plane

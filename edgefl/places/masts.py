@@ -16,7 +16,7 @@ from edgefl.config import foreign_files, shipped, table_files
 from edgefl.config.strict import Strict
 from edgefl.errors import EdgeflError, moved, quoted
 from edgefl.places.geojson_files import POINTS, GeoJson, shapes
-from edgefl.places.plane import LocalPlane
+from edgefl.places.plane import LocalPlane, middle_deg, turned_deg
 
 NEAR_DEG = 0.7  # degrees of latitude, 78 km; farther masts are outside any world, and outside the plane
 SAME_DIGITS = 5  # decimals of a degree, about 1 m; cells that agree to this precision share a mast
@@ -217,16 +217,16 @@ class _Rows:
             raise EdgeflError(f"{path}: has no cell{chosen}; it needs at least one", PLACE)
         places_deg = np.array(list(self._azimuths))
         if origin_lon_lat is None:
-            lon, lat = np.median(places_deg, axis=0).round(4).tolist()
+            lon, lat = middle_deg(places_deg)
             raise EdgeflError(
                 f"{path}: masts in degrees need a geographic origin: set origin_lon_lat, the position of [0, 0] m,"
                 f" such as [{lon:g}, {lat:g}] near the masts' centre",
                 ("origin_lon_lat",),
             )
         places_m = np.full(places_deg.shape, np.inf)
-        away_deg = np.abs(places_deg - origin_lon_lat)
-        near = (away_deg[:, 1] < NEAR_DEG) & (
-            away_deg[:, 0] < NEAR_DEG / math.cos(math.radians(origin_lon_lat[1]))
+        east_deg = np.abs(turned_deg(places_deg[:, 0], origin_lon_lat[0]))
+        near = (np.abs(places_deg[:, 1] - origin_lon_lat[1]) < NEAR_DEG) & (
+            east_deg < NEAR_DEG / math.cos(math.radians(origin_lon_lat[1]))
         )
         if near.any():
             places_m[near] = LocalPlane(*origin_lon_lat).to_m(places_deg[near])
@@ -284,5 +284,8 @@ class _Rows:
                 if value not in (None, "")
                 else "write degrees, or leave such rows out with `where`"
             )
-            raise EdgeflError(f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}", PLACE)
+            raise EdgeflError(
+                f"{where}: {key} is {quoted(value)}: {remedy}, at most {most:g}{table_files.decimal_comma(value)}",
+                PLACE,
+            )
         return found

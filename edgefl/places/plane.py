@@ -34,6 +34,18 @@ def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float]
     return bool(on_earth and several and widest < SMALLEST_M < away.max() - widest)
 
 
+def turned_deg(longitude_deg: np.ndarray, from_deg: float) -> np.ndarray:
+    """Return the differences [n] between longitudes and another one, -180 to 180, across the antimeridian too."""
+    return (longitude_deg - from_deg + 180.0) % 360.0 - 180.0
+
+
+def middle_deg(lon_lat_deg: npt.ArrayLike) -> list[float]:
+    """Return the median longitude and latitude of places [n, 2], rounded to 4 decimals."""
+    lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
+    lon = lon_deg[0] + float(np.median(turned_deg(lon_deg, lon_deg[0])))
+    return [round(float(turned_deg(np.array([lon]), 0.0)[0]), 4), round(float(np.median(lat_deg)), 4)]
+
+
 @dataclass(frozen=True)
 class LocalPlane:
     """Transverse Mercator projection of the WGS 84 ellipsoid on the meridian of the origin.
@@ -62,7 +74,7 @@ class LocalPlane:
             ValueError: the coordinates are invalid, or too far from the origin for a plane.
         """
         lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
-        away_deg = (lon_deg - self.lon_deg + 180.0) % 360.0 - 180.0
+        away_deg = turned_deg(lon_deg, self.lon_deg)
         far = (np.abs(away_deg) > FARTHEST_DEG) | (np.abs(lat_deg) > 84.0)
         far |= ~(np.abs(lat_deg - self.lat_deg) <= FARTHEST_DEG)
         if far.any():

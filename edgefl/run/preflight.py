@@ -49,6 +49,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
         whereabouts.beyond_edge,
         whereabouts.never_served,
         whereabouts.beyond_traces,
+        whereabouts.unmoving,
         whereabouts.of_recordings,
     )
     return [*_of_masts(world), *doubts, *(note for check in there for note in check(world))]

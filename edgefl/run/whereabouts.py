@@ -9,7 +9,8 @@ from edgefl.channel.geometry import within
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.cells.network import Network
 from edgefl.errors import EdgeflError
-from edgefl.mobility import Mobility, Movement, closest_m, ends_s
+from edgefl.mobility import Mobility, Movement, closest_m, ends_s, still_until_s
+from edgefl.mobility._together import parts_of
 from edgefl.mobility.trace import Trace
 from edgefl.scenario.world import World
 
@@ -22,6 +23,7 @@ MOST_LINKS = 5_000_000  # maximum number of links examined to find cells that no
 MOST_NAMED = 20  # maximum number of cells that a note names
 # share of a run that traces may leave out without a note: their last sample is an interval before the end
 SHORT_OF_END = 0.05
+MOST_RESTS = 1_000  # maximum number of rests after which devices are assumed to move
 UNKNOWN_END_S = 3600.0  # time that is checked if the run's end is unknown
 
 
@@ -79,6 +81,36 @@ def beyond_traces(world: World) -> Iterator[str]:
             f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
             f" present{idle}; set duration_s to at most {last_s:.6g}, or use a longer trace"
         )
+
+
+def unmoving(world: World) -> Iterator[str]:
+    """Yield a note on devices that stay at their first places until the run's end, although they are set to move."""
+    end_s = world.sections.latest_end_s
+    for count, movement in parts_of(world.movement, world.count):
+        time_s = first_move_s(movement, end_s)
+        if not (movement.moves and count and time_s >= end_s):
+            continue
+        many = (
+            "no device moves" if count == world.count else f"{count:,} of {world.count:,} devices do not move"
+        )
+        until = "ever" if time_s == math.inf else f"before {time_s:,.6g} s"
+        daily = any(hasattr(mobility, "begin_hour") for _, mobility in world.devices.mobilities())
+        longer = "raise duration_s" if world.sections.duration_s else "make the run longer"
+        yield (
+            f"devices.mobility: {many} {until}, and the run ends at {end_s:,.6g} s:"
+            f" {'set a later begin_hour, or ' * daily}{longer}; if that is intended, use static"
+        )
+
+
+def first_move_s(movement: Movement, end_s: float) -> float:
+    """Return the time of the first move, or an earlier time if the first move comes before end_s."""
+    time_s = 0.0
+    for _ in range(MOST_RESTS):
+        until_s = still_until_s(movement, time_s)
+        if until_s >= end_s or until_s <= time_s:
+            return until_s
+        time_s = until_s
+    return time_s
 
 
 def of_recordings(world: World) -> Iterator[str]:

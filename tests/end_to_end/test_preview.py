@@ -19,12 +19,13 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image, ImageChops
 
-from edgefl.commands.preview_data import Preview, _sessions, make_preview
+from edgefl.commands.preview_data import Preview, _sessions, _walk, make_preview
 from edgefl.commands.preview_picture import _costs, _explained, _signal, draw
 from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.records import EventName
 from edgefl.run.api import simulate
 from edgefl.run.forecast import Forecast
+from edgefl.run.plan import prepare
 from edgefl.run.probe import Probe
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
@@ -91,7 +92,50 @@ def test_handovers_are_those_of_the_run(preview: Preview, run: Path) -> None:
     for seen, span in ((preview, "over 20 s"), (replace(preview, walked_s=5.0), "in the first 5 s")):
         told = "\n".join(seen.lines("a plan"))
         assert f", {len(handovers) / preview.borders:.2g} per border crossed" in told
-        assert f"{seen.handovers_per_hour:,.0f} per hour {span}, " in told
+        of_a_device = f"{seen.handovers_per_device_hour:,.1f} per device and hour of service"
+        assert f"{seen.handovers_per_hour:,.0f} per hour {span}, {of_a_device}" in told
+
+
+PASSING = """
+name: passing
+duration_s: 1260
+layout: {rings: 1, isd_m: 300}
+devices: {count: 40, mobility: {name: trace, path: cars.csv}}
+radio: {propagation: {shadowing_std_db: 0, line_of_sight: always}}
+sessions: {name: interval, length_s: 1260}
+rounds: {every_s: 60}
+workload: {payload_bits: 100_000, flops_per_sample: 1000}
+"""
+
+
+@pytest.fixture
+def passing(tmp_path: Path) -> Scenario:
+    """40 cars that pass one after another, one every 30 s, each for 60 s."""
+    rows = (
+        f"c{one},{30 * one + at_s},{x_m},{10 * one - 200}"
+        for one in range(40)
+        for at_s, x_m in ((0, -430), (60, 430))
+    )
+    (tmp_path / "cars.csv").write_text("\n".join(["id,t,x,y", *rows]))
+    (tmp_path / "passing.yaml").write_text(PASSING)
+    return load(tmp_path / "passing.yaml")
+
+
+def test_handovers_per_device_count_the_hours_in_the_cells(passing: Scenario) -> None:
+    preview = make_preview(passing, most_s=0.01)
+    service_s = 2 * preview.walked_s
+    assert len(preview.handovers_m) > 5
+    expected = len(preview.handovers_m) / (service_s / 3600)
+    # the preview counts devices at 150 times, 8.5 s apart; the first 30 s have one car
+    assert preview.handovers_per_device_hour == pytest.approx(expected, rel=0.2)
+
+
+def test_handovers_are_drawn_where_they_happen(passing: Scenario) -> None:
+    """The walk advances in steps of a 2000th of its time, here 63 s, in which a car passes through all cells."""
+    world = prepare(passing, device="cpu", threads=1).world
+    places_m, _, _ = _walk(world.rehearsal(), 126_000)
+    assert len(places_m) > 5
+    assert np.hypot(*places_m.T).max() < 450  # a car that has left has no position
 
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:

@@ -85,5 +85,7 @@ def _cell(table: table_files.Table, line: int, value: Any) -> int | None:
 def _number(table: table_files.Table, line: int, name: str, value: Any) -> float:
     number = table_files.number(value)
     if number is None:
-        raise table.error(line, f"{name} is {quoted(value)}: write a number")
+        raise table.error(
+            line, f"{name} is {quoted(value)}: write a number{table_files.decimal_comma(value)}"
+        )
     return number

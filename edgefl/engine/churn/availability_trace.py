@@ -263,5 +263,6 @@ def _times(name: str, values: Any) -> list[float]:
 
 def _time(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e15:
-        raise ValueError(f"{name} is {quoted(value)}; a time must be a number of at least 0")
+        comma = table_files.decimal_comma(value)
+        raise ValueError(f"{name} is {quoted(value)}; a time must be a number of at least 0{comma}")
     return float(value)

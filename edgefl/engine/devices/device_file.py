@@ -173,6 +173,7 @@ def _numbers(rows: Sequence[Record], column: str, factor: float) -> FloatArray:
             raise EdgeflError(
                 f"{row.where}: column {quoted(column)} has {quoted(cell)}, not a number"
                 f"{remedy or '; write a number, 12.5 for example, or leave the cell empty'}"
+                f"{table_files.decimal_comma(cell)}"
             )
         values[number] = value * factor
     return values

@@ -1,6 +1,7 @@
 """Keep, reject or skip the samples of a trace while its files are read."""
 
 import math
+import re
 from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edgefl.config.clock import date_of, epoch_s
+from edgefl.config.table_files import decimal_comma
 from edgefl.errors import EdgeflError, clipped
 from edgefl.places.plane import FARTHEST_DEG
 
@@ -58,7 +60,8 @@ class Samples:
         self.devices: list[Recorded] = []  # in order of first appearance; the index is the device's number
         self.rows: list[array[float]] = []  # per device kept: t, x, y, t, x, y, ...
         self.lost: list[float] = []  # LISTED, LOGGED or WAYPOINTS, by the format of each device's file
-        self.steps = array("d")  # times of the time steps in files that list all present devices at each step
+        # of each file that lists all present devices at each time step: the steps' times, and the listed devices
+        self._steps: list[tuple[array[float], set[int]]] = []
         self.skipped = 0  # number of rows
         self.left_out = 0  # number of rows of devices that are not kept
         self.first_skipped = ""
@@ -72,13 +75,23 @@ class Samples:
     def begin(self, path: Path, name: str) -> None:
         """Begin a new file; `name` is the device's id if the file has no ids."""
         self._path, self.name = path, name
+        self._steps.append((array("d"), set()))
 
     def in_degrees(self, degrees: bool) -> None:
         """Set whether the current file's coordinates are degrees, according to its format.
 
         Raises:
-            EdgeflError: earlier files are in metres and this file is in degrees, or vice versa.
+            EdgeflError: the scenario declares the opposite, or earlier files are in the other unit.
         """
+        if self.wanted.degrees not in (None, degrees):
+            found, declared = "degrees", "geo: false declares metres"
+            if not degrees:
+                found, declared = "metres", "geo: true declares degrees"
+            raise EdgeflError(
+                f"{self._path}: is in {found} by its format or its columns' names, but {declared}; leave"
+                " geo out, or name the columns of x and y in devices.mobility.columns",
+                ("devices", "mobility", "geo"),
+            )
         if self.rows and degrees != bool(self.degrees):
             raise EdgeflError(
                 f"{self._path}: is in {'degrees' if degrees else 'metres'}, unlike the files before it; use one unit"
@@ -115,7 +128,7 @@ class Samples:
             raise self.bad_row(
                 line,
                 f"'{clipped(id_)}' is at ({x:g}, {y:g}) m, but at most {MOST_M:g} m from the origin are allowed;"
-                " correct its coordinates",
+                f" correct its coordinates{_scaled_degrees(x, y)}",
             )
         if number < 0:
             number = self._numbers[kind, id_] = len(self.devices)
@@ -124,6 +137,7 @@ class Samples:
             if self.wanted.keep is None or number < self.wanted.keep:
                 self.rows.append(array("d", (t, x, y)))
                 self.lost.append(lost)
+                self._steps[-1][1].add(number)
             else:
                 self.left_out += 1
             return
@@ -145,6 +159,8 @@ class Samples:
                 line, f"'{clipped(id_)}' has the time {self.shown(t)} {what}; sort its samples by time"
             )
         row.extend((t, x, y))
+        if lost == LISTED:
+            self._steps[-1][1].add(number)
 
     @property
     def span_s(self) -> tuple[float, float]:
@@ -153,8 +169,23 @@ class Samples:
 
     def step(self, time_s: float) -> None:
         """Add a time step, at which the file lists all present devices, if any."""
-        if not self.steps or time_s != self.steps[-1]:
-            self.steps.append(time_s)
+        steps, _ = self._steps[-1]
+        if not steps or time_s != steps[-1]:
+            steps.append(time_s)
+
+    def listings(self) -> list[tuple[list[int], np.ndarray]]:
+        """Return groups of devices, each with the ascending times of all time steps of the files that list them."""
+        files: dict[int, list[int]] = {}
+        for file, (steps, listed) in enumerate(self._steps):
+            for number in sorted(listed) if steps else ():
+                files.setdefault(number, []).append(file)
+        groups: dict[tuple[int, ...], list[int]] = {}
+        for number, those in files.items():
+            groups.setdefault(tuple(those), []).append(number)
+        return [
+            (numbers, np.unique(np.concatenate([self._steps[file][0] for file in those])))
+            for those, numbers in groups.items()
+        ]
 
     def shown(self, time_s: float) -> str:
         """Format a time as the trace does, as a date or in seconds."""
@@ -197,7 +228,8 @@ class Samples:
         if not (abs(lon) <= 360 and abs(lat) <= 90):
             raise self.bad_row(
                 line,
-                f"{_shown(id_, lon, lat)}, not a place on Earth; check whether the two are swapped or not in degrees",
+                f"{_shown(id_, lon, lat)}, not a place on Earth; check whether the two are swapped or not in degrees"
+                f"{_scaled_degrees(lon, lat)}",
             )
         if self.wanted.origin is None:
             return
@@ -221,7 +253,7 @@ class Samples:
             value = math.nan
         if not math.isfinite(value):
             wrong = "is missing" if text is None else f"holds '{clipped(str(text))}', not a number"
-            raise self.bad_row(line, f"{name} {wrong}; {remedy}")
+            raise self.bad_row(line, f"{name} {wrong}; {remedy}{decimal_comma(text)}")
         return value
 
     def time_s(self, line: int, name: str, text: Any) -> float:
@@ -241,9 +273,11 @@ class Samples:
             return value
         shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
         if not math.isfinite(value):
+            alone = "; the date must be in the same cell" if re.match(r"\s*\d\d?:\d\d", str(text)) else ""
             raise self.bad_row(
                 line,
-                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z",
+                f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z"
+                f"{alone}{decimal_comma(text)}",
             )
         if self.dated is not None:
             earlier = "dates" if self.dated else "numbers"
@@ -280,3 +314,10 @@ class Samples:
 
 def _shown(id_: str, lon: float, lat: float) -> str:
     return f"'{clipped(id_)}' is at longitude {lon:g}, latitude {lat:g}"
+
+
+def _scaled_degrees(x: float, y: float) -> str:
+    """Return the end of a message about coordinates that may be degrees times 1e7, as Google writes them."""
+    if x.is_integer() and y.is_integer() and max(abs(x), abs(y)) >= 1e6:
+        return "; whole numbers as large as these are often degrees times 1e7 or 1e6: if so, divide them"
+    return ""

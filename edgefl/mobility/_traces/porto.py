@@ -7,7 +7,7 @@ PKDD 2015, https://archive.ics.uci.edu/dataset/339
 import json
 from pathlib import Path
 
-from edgefl.config.table_files import rows
+from edgefl.config.table_files import miscounted, rows
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
@@ -35,7 +35,7 @@ def read(path: Path, samples: Samples) -> None:
             continue
         try:
             if len(cells) != len(names):
-                raise samples.bad_row(line, f"{len(cells)} cells in a table of {len(names)} columns")
+                raise samples.bad_row(line, miscounted(len(cells), len(names)))
             _add(line, [cells[at] for at in places], samples)
         except BadRow as bad:
             samples.skip(bad)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgefl.config import registry
-from edgefl.config.table_files import rows
+from edgefl.config.table_files import miscounted, rows
 from edgefl.errors import EdgeflError, clipped
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
@@ -112,7 +112,8 @@ class Columns:
         """Find the columns of a table.
 
         Args:
-            columns: role -> name or number (from 1) of a column; None for the scenario's `columns`.
+            columns: role -> name or number (from 1) of a column; None for the scenario's `columns`. A column that is
+                named as x is in degrees if it is called longitude, unless `geo` is false.
 
         Raises:
             EdgeflError: a column is missing, or cannot be distinguished from others.
@@ -133,7 +134,8 @@ class Columns:
         ):
             if at is None:
                 raise samples.error(1, f"none of the columns {clipped(', '.join(names))} is {role}; {WANTED}")
-        samples.in_degrees(degrees or samples.wanted.degrees or named)
+        declared = samples.wanted.degrees
+        samples.in_degrees(degrees or (named if declared is None else declared))
         if id_ is None:
             known = f"known: {', '.join(COMMON['id'])}"
             samples.nameless = f"no column has ids; the columns are {clipped(', '.join(names))} ({known})"
@@ -161,9 +163,7 @@ class Columns:
         """Add the samples of a table's row; cells are strings, or values in typed tables."""
         try:
             if len(cells) != len(self.names):
-                raise self.samples.bad_row(
-                    line, f"{len(cells)} cells in a table of {len(self.names)} columns; complete the line"
-                )
+                raise self.samples.bad_row(line, miscounted(len(cells), len(self.names)))
             if self.of_sumo:
                 self.samples.step(self.samples.time_s(line, self.names[self.t], cells[self.t]))
             for device in self.devices:

@@ -116,6 +116,7 @@ t.csv:1 | on_s | client,on,off|a,1,2
 t.csv:3 | on_s 5 and off_s 6 | client,on_s,off_s|a,1,9|a,5,6
 t.csv:2 | off_s 1 | client,on_s,off_s|a,2,1
 t.csv:3 | not ascend from inf | client,on_s,off_s|a,2,|a,5,6
+t.csv:2 | write a point: 1.5 | client;on_s;off_s|a;1,5;9
 t.csv:2 | on_s is 'x' | client,on_s,off_s|a,x,1
 t.csv:2 | on_s is -1 | client,on_s,off_s|a,-1,1
 t.csv:2 | without on_s | client,on_s,off_s|a,,1

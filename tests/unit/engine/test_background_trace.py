@@ -115,6 +115,10 @@ HEAD = "time_s,cell,uplink_load\n"
         (HEAD + "0,all,1.5\n", "load.csv:2: uplink_load is 1.5: a load is a share of time, from 0 to 1"),
         (HEAD + "0,all,-0.1\n", "uplink_load is -0.1"),
         (HEAD + "0,all,nan\n", "load.csv:2: uplink_load is 'nan': write a number"),
+        (
+            HEAD + '0,all,"0,5"\n',
+            "load.csv:2: uplink_load is '0,5': write a number; if its comma is a decimal comma, write a point: 0.5",
+        ),
         (HEAD + "noon,all,0.1\n", "load.csv:2: time_s is 'noon': write a number"),
         (HEAD + "0,north,0.1\n", "load.csv:2: cell is 'north': write its number or all"),
         (HEAD + "0,all\n", "load.csv:2: 2 cells in a table of 3 columns"),

@@ -95,6 +95,34 @@ def test_a_parquet_table_in_degrees_is_refused(tmp_path: Path) -> None:
         started(tmp_path / "trace")
 
 
+@pytest.mark.parametrize(
+    ("text", "geo", "columns"),
+    [
+        ("t,id,lon,lat\n0,a,8.4,49\n5,a,8.401,49\n", False, {}),
+        ("t,id,a,b\n0,a,8.4,49\n5,a,8.401,49\n", False, {"lon": "a", "lat": "b"}),
+        (
+            '<gpx><trk><trkseg><trkpt lat="49" lon="8.4"><time>2026-01-05T08:00:00Z</time></trkpt></trkseg></trk>'
+            "</gpx>",
+            False,
+            {},
+        ),
+        ("$node_(0) set X_ 8.4\n$node_(0) set Y_ 49\n$node_(0) set Z_ 0\n", True, {}),
+    ],
+)
+def test_a_unit_that_contradicts_the_file_is_refused(
+    write: Write, text: str, geo: bool, columns: dict
+) -> None:
+    with refused_at("devices.mobility.geo", f"geo: {str(geo).lower()}", "leave geo out"):
+        started(write(text), origin=(8.4, 49.0), geo=geo, columns=columns)
+
+
+def test_metres_may_stand_in_columns_that_are_called_degrees(write: Write) -> None:
+    path, columns = write("t,id,lon,lat\n0,a,30,40\n5,a,35,40\n"), {"x": "lon", "y": "lat"}
+    assert started(path, geo=False, columns=columns)[0].positions_m(5.0).tolist() == [[35, 40]]
+    with refused_at("", "origin_lon_lat"):  # without geo, the names of the columns decide
+        started(path, columns=columns)
+
+
 def test_the_origin_that_is_missing_is_proposed(write: Write) -> None:
     with refused_at("devices.mobility.path", "origin_lon_lat", "[120.993, 14.5715]"):
         started(write(fcd(MANILA)), geo=True)
@@ -105,6 +133,8 @@ def test_milliseconds_are_not_taken_for_seconds(write: Write) -> None:
     with refused_at("devices.mobility.time_scale", "0.001"):
         started(path)
     assert started(path, time_scale=0.001)[0].positions_m(0.5).tolist() == [[4.5, 0]]
+    with refused_at("devices.mobility.time_scale", "20260105080000", "write them as 2026-01-05T07:30:00Z"):
+        started(write("t,id,x,y\n20260105080000,a,0,0\n20260105080001,a,9,0\n"))
 
 
 # -- the kind of a file is in its content -------------------------------------------------------------
@@ -481,6 +511,26 @@ def test_a_vehicle_that_no_time_step_lists_is_absent(write: Write, text: str) ->
     limited, (note,) = started(path, max_gap_s=39)
     assert np.isnan(limited.positions_m(30.0)[0]).all()
     assert "gaps of more than 39 s between samples, in which devices are absent: 1 of " in note
+
+
+def test_each_file_of_a_folder_has_its_own_time_steps(write: Write, tmp_path: Path) -> None:
+    """A step of the bus's file, every 0.5 s, is no absence of the car, whose file has a step every second."""
+    every = [(10.0 * at, 5.0) for at in range(9)]
+    write(fcd(every, step_s=1, of="car"), "town/a.xml")
+    write(fcd(every, step_s=0.5, of="bus"), "town/b.xml")
+    movement, notes = started(tmp_path / "town")
+    assert not notes
+    assert movement.positions_m(2.25).tolist() == pytest.approx(np.array([[22.5, 5.0], [45.0, 5.0]]))
+
+
+def test_a_car_goes_on_in_the_next_file(write: Write, tmp_path: Path) -> None:
+    for name, first_s in (("a", 0), ("b", 4)):
+        steps = (
+            f'<timestep time="{at_s}"><vehicle id="car" x="{at_s}" y="0"/></timestep>'
+            for at_s in range(first_s, first_s + 4)
+        )
+        write(f"<fcd-export>{''.join(steps)}</fcd-export>", f"town/{name}.xml")
+    assert started(tmp_path / "town")[0].positions_m(3.5).tolist() == [[3.5, 0.0]]
 
 
 def test_a_missing_step_of_a_fast_simulation_is_an_absence_too(write: Write) -> None:

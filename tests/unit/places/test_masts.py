@@ -76,6 +76,17 @@ def test_cells_of_opencellid_are_joined_by_mast(tmp_path: Path, head: str) -> No
     assert "layout.sites: masts.csv has 6 cells at 3 places: 3 sites" in notes
 
 
+def test_masts_on_both_sides_of_the_antimeridian_are_neighbours(tmp_path: Path) -> None:
+    """In Fiji, masts at 179.999 and -179.999 degrees are 213 m apart."""
+    text = "lon,lat\n179.999,-16.8\n-179.999,-16.8\n"
+    sites = loaded(tmp_path, text, origin_lon_lat=[180, -16.8]).layout.sites
+    assert sites is not None
+    apart_m = 0.002 * 111_320 * math.cos(math.radians(16.8))  # 111,320 m per degree of the equator
+    assert [sites[0][0], sites[1][0]] == pytest.approx([-apart_m / 2, apart_m / 2], abs=0.2)
+    with refused_at("origin_lon_lat", "[-180, -16.8]"):
+        loaded(tmp_path, text, origin_lon_lat=None)
+
+
 def test_a_file_is_read_once_and_again_when_it_has_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +191,12 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
     [
         ("layout.sites.path", "id,lon\n1,2\n", (":1:", "lat", "'id', 'lon'"), {}),
         ("layout.sites.path", "lon,lat\n11.12,north\n", (":2:", "lat is 'north'", "degrees"), {}),
+        (
+            "layout.sites.path",
+            "lon;lat\n11,12;46,06\n",
+            (":2:", "lon is '11,12'", "write a point: 11.12"),
+            {},
+        ),
         ("layout.sites.path", "lon,lat\n11.12,46.06\n5113000,46\n", (":3:", "lon is '5113000'", "180"), {}),
         ("layout.sites.path", "lon,lat\n11.12\n", (":2:", "1 cells in a table of 2 columns"), {}),
         ("layout.sites.path", "lon,lat\n", ("no cell",), {}),

@@ -148,7 +148,14 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
         ({"churn": {**CYCLE, "on_s": 1e6, "off_s": 1e3}}, "churn duty_cycle", "cycle of 1,001,000 s"),
         ({"churn": {**CYCLE, "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
         ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
+        ({"classes": WEEK}, "mobility itinerary", "no device ever moved; the run lasts"),
         ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
+        ({"mobility": {**WALK, "pause_s": 1e9}}, "mobility random_waypoint", "no device ever moved"),
+        (
+            {"mobility": {**WALK, "name": "random_direction"}},
+            "mobility random_direction",
+            "entered or left a cell",
+        ),
         ({"mobility": WALK}, "mobility random_waypoint", "use static"),
         ({"mobility": {**WALK, "area_factor": 1.0}}, "", ""),  # no device can leave its cell
     ],
@@ -427,7 +434,7 @@ def advice_of(scenario: Scenario) -> str:
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
         *notes._never_aggregated(scenario.rounds, STUCK, 0, REACH),
         *notes._churn_that_never_acted(kinds, STUCK, 1.0),
-        *notes._movement_that_never_acted(kinds, STUCK, 1.0),
+        *notes._movement_that_never_acted(kinds, STUCK, 1.0, moved=True),
         *without_coverage(AWAY, 1, remedies(scenario.layout, World(scenario, Streams(1)).fleet)),
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),

@@ -377,6 +377,36 @@ def test_devices_whose_paths_leave_the_world_are_noted(tmp_path: Path) -> None:
     assert not [note for note in prepare(load(wide)).notes if "farther than" in note]
 
 
+@pytest.mark.parametrize(
+    ("begin_hour", "said"),
+    [
+        (
+            0,
+            "no device moves before 28,800 s, and the run ends at 600 s: set a later begin_hour, or raise duration_s",
+        ),
+        (7.9, ""),  # people leave at 8:00, 360 s later
+        (12, "no device moves before 18,000 s"),
+    ],
+)
+def test_people_who_stay_at_home_for_the_whole_run_are_noted(begin_hour: float, said: str) -> None:
+    devices = commute(work=(100.0, 0.0))
+    devices["mobility"]["begin_hour"] = begin_hour
+    found = [note for note in notes(devices, duration_s=600.0) if "moves before" in note]
+    assert len(found) == bool(said)
+    assert all(said in note for note in found)
+
+
+def test_a_class_that_does_not_move_is_noted_beside_one_that_does() -> None:
+    people = commute(work=(100.0, 0.0))
+    walk = {"name": "random_waypoint", "area_factor": 1.0}
+    devices = {
+        "count": 5,
+        "classes": {"people": {"count": 2, "mobility": people["mobility"]}, "cars": {"mobility": walk}},
+    }
+    (found,) = [note for note in notes(devices, duration_s=600.0) if " move before" in note]
+    assert found.startswith("devices.mobility: 2 of 5 devices do not move before 28,800 s")
+
+
 @pytest.mark.parametrize(("at_m", "outside"), [(1250, 0), (1350, 3)])
 def test_places_of_an_itinerary_outside_the_world_are_noted(at_m: float, outside: int) -> None:
     """People may walk to 1.3 x radius_m, their area_factor; beyond, they are absent."""

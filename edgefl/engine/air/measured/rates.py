@@ -234,7 +234,8 @@ class _Rows:
         return name
 
     def _error(self, line: int, at: int, cells: Sequence[Any], remedy: str) -> EdgeflError:
-        return self._table.error(line, f"{self._table.names[at]} is {quoted(cells[at])}: {remedy}")
+        comma = table_files.decimal_comma(cells[at])
+        return self._table.error(line, f"{self._table.names[at]} is {quoted(cells[at])}: {remedy}{comma}")
 
 
 def _steps(recorded: _Recorded, first_s: float) -> Steps:

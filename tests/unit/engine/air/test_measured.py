@@ -188,6 +188,7 @@ def test_an_unlikely_unit_is_noted(tmp_path: Path, table: str, doubted: str) -> 
         ("time_s,device,dl_mbps,downlink_kbps,ul_bps\n0,a,1,1,1\n", (":1:", "2 columns")),
         (HEAD + "0,a,1\n", (":2:", "3 cells in a table of 4 columns")),
         (HEAD + "0,a,fast,1\n", (":2:", "downlink_mbit_s is 'fast'", "bit/s")),
+        (HEAD + '0,a,"1,5",1\n', (":2:", "downlink_mbit_s is '1,5'", "write a point: 1.5")),
         (HEAD + "0,a,1,-1\n", (":2:", "uplink_mbit_s is '-1'")),
         (HEAD + "0,a,1,nan\n", (":2:", "uplink_mbit_s is 'nan'")),
         (HEAD + "0,a,1,1e9\n", (":2:", "uplink_mbit_s is '1e9'")),

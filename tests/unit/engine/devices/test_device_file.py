@@ -170,6 +170,7 @@ def test_a_class_without_the_file_of_all_devices(tmp_path: Path) -> None:
     [
         ("clock_hz\n1e9\n2.4\n", {}, ("phones.csv:3", "clock_hz", ">= 1000000", "2.4 GHz is 2.4e+9")),
         ("clock_ghz\n1.8\n2400\n", {}, ("phones.csv:3", "clock_ghz", "times 1e+09", "<=")),
+        ("name;battery_j\nx;20,5\n", {}, ("phones.csv:2", "'20,5'", "write a point: 20.5")),
         ("name,battery_j\nx,full\n", {}, ("phones.csv:2", "'battery_j'", "'full'", "12.5")),
         ("battery_j\n15 Wh\n", {}, ("phones.csv:2", "15 Wh", "write 54000")),
         ("pa_efficiency\n40\n", {}, ("phones.csv:2", "write 0.4 for 40 %")),
