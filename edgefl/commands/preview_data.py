@@ -30,7 +30,7 @@ from edgefl.run.composition import compose
 from edgefl.run.forecast import Forecast, forecast_of
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.plan import RunPlan, prepare
-from edgefl.run.probe import probe
+from edgefl.run.probe import Probe, probe
 from edgefl.run.progress import wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
@@ -161,22 +161,6 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
     keys = written(scenario)
     ground = ground_of(keys, world.places.drawing())
     reach_m = _reach_m(world, ground, tracks_m)
-    tails = " plus radio tails" * (seen.energy_rounds < seen.rounds)
-    several = scenario.layout.several
-    limits = {
-        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
-        f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
-        f"the first round includes {seen.connecting_s:.2g} s of connecting, and its joules; later rounds take"
-        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0,
-        f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
-        " round began, and took no part in it": seen.without_link > 0,
-        "devices switch on and off too often to be shown: the picture shows all as switched on": on is None,
-        f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(end_s),
-        "the SNR map leaves out neighbours' interference (radio.neighbour_load)": scenario.radio.neighbour_load,
-        "the SNR map shows outdoor SNR: devices indoors also have penetration loss (devices.indoor_share)": any(
-            kind.indoor_share for kind in world.fleet.kinds
-        ),
-    }
     return Preview(
         forecast=forecast,
         world=world,
@@ -196,9 +180,32 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
         notes=[
             *forecast.notes,
             *more_handovers_than_borders(world, len(handovers_m), borders),
-            *(note for note, holds in limits.items() if holds),
+            *_limits(world, seen, forecast, switching=on is not None),
         ],
     )
+
+
+def _limits(world: World, seen: Probe, forecast: Forecast, *, switching: bool) -> list[str]:
+    """Return notes on what the preview leaves out; `switching`: whether it shows that devices switch on and off."""
+    tails = " plus radio tails" * (seen.energy_rounds < seen.rounds)
+    several, neighbours = world.scenario.layout.several, world.scenario.radio.neighbour_load > 0
+    limits = {
+        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
+        f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
+        f"the first round includes {seen.connecting_s:.2g} s of connecting, and its joules; later rounds take"
+        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0,
+        f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
+        " round began, and took no part in it": seen.without_link > 0,
+        "devices switch on and off too often to be shown: the picture shows all as switched on": not switching,
+        f"the run has no foreseeable end: the first {OPEN_END_S:g} s are shown": math.isinf(
+            forecast.simulated_s.most
+        ),
+        "the SNR map leaves out neighbours' interference (radio.neighbour_load)": neighbours,
+        "the SNR map shows outdoor SNR: devices indoors also have penetration loss (devices.indoor_share)": any(
+            kind.indoor_share for kind in world.fleet.kinds
+        ),
+    }
+    return [note for note, holds in limits.items() if holds]
 
 
 def _reach_m(world: World, ground: Ground, tracks_m: np.ndarray) -> float:

@@ -114,13 +114,8 @@ def probe(
     connecting_s, later_j = 0.0, math.nan
     if len(rows) == most_rounds:  # every server has had its first round and another round
         later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
-    if access and len(rows) == most_rounds:
-        first_s, later_s = _accesses(devices)
-        if not (first_s and later_s):  # without devices.csv (settings of `record`), the latencies have to do
-            first_s, later_s = latencies_s[:servers], latencies_s[servers:]
-        longer_s = min(float(np.mean(first_s) - np.mean(later_s)), access.setup_s)
-        # smaller differences come from other waits, for a cycle of sleep or for slow start
-        connecting_s = longer_s if longer_s > access.setup_s / 2 else 0.0
+        by_latency = latencies_s[:servers], latencies_s[servers:]
+        connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
@@ -142,6 +137,25 @@ def probe(
 def _rows_of(table: Path) -> list[dict[str, str]]:
     with table.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
+
+
+def _connecting_s(
+    devices: Sequence[Sequence[Mapping[str, str]]],
+    by_latency: tuple[list[float], list[float]],
+    setup_s: float,
+) -> float:
+    """Return the time that access takes longer in a server's first round than later; 0 if it is not for connecting.
+
+    Args:
+        devices: rows of devices.csv of each federation. by_latency: latencies of the servers' first rounds and of
+            later rounds, in place of access times without these rows. setup_s: time to connect.
+    """
+    first_s, later_s = _accesses(devices)
+    if not (first_s and later_s):
+        first_s, later_s = by_latency
+    longer_s = min(float(np.mean(first_s) - np.mean(later_s)), setup_s)
+    # smaller differences come from other waits, for a cycle of sleep or for slow start
+    return longer_s if longer_s > setup_s / 2 else 0.0
 
 
 def _accesses(tables: Sequence[Sequence[Mapping[str, str]]]) -> tuple[list[float], list[float]]:

@@ -19,6 +19,7 @@ from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.beside import TrainingProcess, may_fork
 from edgefl.learners.keeping import ModelKeeper
+from edgefl.learners.training import Training
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose
@@ -125,9 +126,7 @@ def _journaled(
         **circumstances(run.path / SCENARIO, training.torch_device, plan.prepared.identity.code),
         **training.further,
     }
-    trained = [one for cells in training.cells.values() for one in cells.values()]
-    forks = may_fork(plan.threads, training.torch_device, plan.prepared.identity.code)
-    process = TrainingProcess(run.path, forks=forks and bool(trained), trained=trained)
+    process = _process_of(plan, training, run.path)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
     borrowed = (
         None if identity is None or keeper.follows_rounds else sharing.loan(here, training.state, identity)
@@ -166,15 +165,25 @@ def _journaled(
             journal.replays()  # if all answers were recorded, this brings the learners to the journal's end
             keeper.finish(borrowed)
 
-        journaled = {
-            seat: one
-            if isinstance(one, Untrained)
-            else process.learner(JournaledLearner(one, seat.label, journal))
-            for seat, one in learners.items()
-        }
-        yield journaled, journal_notes, keep_models
+        yield _journaling(learners, journal, process), journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
+
+
+def _process_of(plan: RunPlan, training: Training, path: Path) -> TrainingProcess:
+    trained = [one for cells in training.cells.values() for one in cells.values()]
+    forks = may_fork(plan.threads, training.torch_device, plan.prepared.identity.code)
+    return TrainingProcess(path, forks=forks and bool(trained), trained=trained)
+
+
+def _journaling(learners: Mapping[Seat, Any], journal: Journal, process: TrainingProcess) -> dict[Seat, Any]:
+    """Return the learners with their answers in the journal; learners that do not train stay as they are."""
+    return {
+        seat: one
+        if isinstance(one, Untrained)
+        else process.learner(JournaledLearner(one, seat.label, journal))
+        for seat, one in learners.items()
+    }
 
 
 def _recorder(plan: RunPlan, run: RunDirectory, counts: Counts) -> Recorder:

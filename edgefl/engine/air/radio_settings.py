@@ -132,8 +132,6 @@ class RadioSettings(Section):
             return
         scheduler: Scheduler = self.scheduler
         scheduler_name = registry.name_of("schedulers", scheduler)
-        uplink_full = self.budget.uplink_rule == "full"
-        power_by_block = "set budget.power_over_share: per_resource_block"
         if self.link.rates == "cqi":
             if self.bandwidth_hz < (least_hz := block_hz(self.slot_s)):
                 yield (
@@ -155,6 +153,12 @@ class RadioSettings(Section):
                     "monitoring.coverage_margin_db: coverage must depend on the place alone: set"
                     " propagation.shadowing: spatial"
                 )
+        yield from self._problems_of_the_band(scheduler, scheduler_name)
+
+    def _problems_of_the_band(self, scheduler: Scheduler, scheduler_name: str) -> Iterator[str]:
+        """Yield an error message for each conflict between keys about who has which part of the band, and when."""
+        uplink_full = self.budget.uplink_rule == "full"
+        power_by_block = "set budget.power_over_share: per_resource_block"
         if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
             yield "min_max_latency supports only flat fading: set link.frequency_taps: 1, or another scheduler"
         if self.by_slot and self.budget.power_over_share == "full":

@@ -142,11 +142,8 @@ class Outlook:
         carriers = radio.air.carriers
         watts, down_bits, up_bits = self._watts_on_air(ids), known["down_bits"], known["up_bits"]
         computing = self._computing(ids, known["samples"])
-        snr_down, snr_up, radiated = (
-            links.snr["downlink"] * held,
-            links.snr["uplink"] * held,
-            links.uplink_power,
-        )
+        snr_down, snr_up = links.snr["downlink"] * held, links.snr["uplink"] * held
+        radiated = links.uplink_power
         down_s = carriers["downlink"].seconds(down_bits, links.share, snr_down, static)
         up_s, alone_s = (
             carriers["uplink"].seconds(
