@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,6 +63,52 @@ class Probe:
 UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 
 
+class _Tried(NamedTuple):
+    """The first rounds of a run: their rows, and the wall time of each row since the run began, s.
+
+    tables, devices: rows of rounds.csv and devices.csv of each federation. written: bytes of tables and journal.
+    """
+
+    rows: list[Round]
+    walls_s: list[float]
+    tables: list[list[dict[str, str]]]
+    devices: list[list[dict[str, str]]]
+    written: int
+
+    @property
+    def lasts_s(self) -> float:
+        """Wall time from the end of the first round to the end of the last."""
+        return self.walls_s[-1] - self.walls_s[0]
+
+
+def _tried(
+    plan: RunPlan, servers: int, most_rounds: int, most_s: float, clock: Callable[[], float]
+) -> _Tried:
+    """Run at most `most_rounds` rounds in a temporary directory, but a first round of each server in any case."""
+    tried, began_s = _Tried([], [], [], [], 0), clock()
+
+    class ProbeEnds(Exception):
+        pass
+
+    def note(row: Round) -> None:
+        tried.rows.append(row)
+        tried.walls_s.append(clock() - began_s)
+        # do not stop between first rounds that end at the same time
+        all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
+        if len(tried.rows) >= most_rounds or (all_began and tried.lasts_s >= most_s):
+            raise ProbeEnds
+
+    with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
+        run = Path(scratch) / "run"
+        with suppress(ProbeEnds):
+            carry_out(plan, run, on_round=note)
+        return tried._replace(
+            tables=[_rows_of(table) for table in sorted(run.rglob("rounds.csv"))],
+            devices=[_rows_of(table) for table in sorted(run.rglob("devices.csv"))],
+            written=sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl")),
+        )
+
+
 def probe(
     plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
@@ -74,34 +121,11 @@ def probe(
     Raises:
         EdgeflError: the run has no round.
     """
-    rows: list[Round] = []
-    walls_s: list[float] = []
     cells = len(plan.world.served)
     servers = cells * len(plan.learners)
     most_rounds = PROBE_ROUNDS * servers
-    began_s = clock()
-
-    class ProbeEnds(Exception):
-        pass
-
-    def over() -> bool:
-        return walls_s[-1] - walls_s[0] >= most_s
-
-    def note(row: Round) -> None:
-        rows.append(row)
-        walls_s.append(clock() - began_s)
-        # do not stop between first rounds that end at the same time
-        all_began = len(rows) >= servers or row.end_s > rows[0].end_s
-        if len(rows) >= most_rounds or (all_began and over()):
-            raise ProbeEnds
-
-    with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
-        run = Path(scratch) / "run"
-        with suppress(ProbeEnds):
-            carry_out(plan, run, on_round=note)
-        tables = [_rows_of(table) for table in sorted(run.rglob("rounds.csv"))]
-        devices = [_rows_of(table) for table in sorted(run.rglob("devices.csv"))]
-        written = sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl"))
+    tried = _tried(plan, servers, most_rounds, most_s, clock)
+    rows, walls_s, tables = tried.rows, tried.walls_s, tried.tables
     if not rows:
         raise EdgeflError(
             "no round takes place in this run, so its time and energy cannot be measured: see the notes of"
@@ -115,7 +139,7 @@ def probe(
     if len(rows) == most_rounds:  # every server has had its first round and another round
         later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
         by_latency = latencies_s[:servers], latencies_s[servers:]
-        connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
+        connecting_s = 0.0 if access is None else _connecting_s(tried.devices, by_latency, access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
     return Probe(
         rounds=len(rows),
@@ -123,14 +147,14 @@ def probe(
         start_wall_s=plan.took_s + max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
         memory_bytes=memory.peak_bytes(),
-        round_bytes=written / len(rows),
+        round_bytes=tried.written / len(rows),
         energy_j=float(np.mean(energies_j)),
         energy_rounds=len(energies_j),
         participants=float(np.mean(participants)),
         connecting_s=connecting_s,
         later_j=later_j,
         without_link=max((int(row.get(OUT_OF_COVERAGE) or 0) for rows in tables for row in rows), default=0),
-        cut_short=len(rows) < most_rounds and over(),
+        cut_short=len(rows) < most_rounds and tried.lasts_s >= most_s,
     )
 
 
@@ -144,7 +168,7 @@ def _connecting_s(
     by_latency: tuple[list[float], list[float]],
     setup_s: float,
 ) -> float:
-    """Return the time that access takes longer in a server's first round than later; 0 if it is not for connecting.
+    """Return how much longer access takes in a server's first round than later; 0 if devices do not connect then.
 
     Args:
         devices: rows of devices.csv of each federation. by_latency: latencies of the servers' first rounds and of

@@ -156,7 +156,7 @@ class RadioSettings(Section):
         yield from self._problems_of_the_band(scheduler, scheduler_name)
 
     def _problems_of_the_band(self, scheduler: Scheduler, scheduler_name: str) -> Iterator[str]:
-        """Yield an error message for each conflict between keys about who has which part of the band, and when."""
+        """Yield an error message for each conflict between keys about the division of the band."""
         uplink_full = self.budget.uplink_rule == "full"
         power_by_block = "set budget.power_over_share: per_resource_block"
         if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
