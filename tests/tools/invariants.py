@@ -150,11 +150,12 @@ def _rounds_sum_their_devices(tables: Tables) -> Iterator[str]:
             yield f"{where}: energy_wasted_j {wasted} is neither the energy of lost updates, {lost}, nor all energy"
         if abs(row["latency_s"] - (row["end_s"] - row["start_s"])) > 2 * TIME_DIGIT_S:
             yield f"{where}: latency_s is not end_s - start_s"
+        rounding_s = max(TIME_DIGIT_S, 4 * math.ulp(row["end_s"]))  # a round may begin after decades
         for part in mine:
             late_s = _last_end_s(part) - row["end_s"]
             # an upload that is cut off before its first slot ends at the start of that slot
-            early = part.get("dispatch") is None and part["downlink_start_s"] < row["start_s"] - TIME_DIGIT_S
-            if early or late_s > tables.slot_s + TIME_DIGIT_S:
+            early = part.get("dispatch") is None and part["downlink_start_s"] < row["start_s"] - rounding_s
+            if early or late_s > tables.slot_s + rounding_s:
                 yield f"{where}: device {part['device']:g} works outside the round, by {late_s} s at its end"
     for key in parts:
         yield f"devices.csv has {key}, but rounds.csv does not"
