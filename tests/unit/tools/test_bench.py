@@ -79,7 +79,7 @@ def test_the_floor_is_the_work_at_the_machines_speeds(monkeypatch: pytest.Monkey
     assert speeds.seconds(work) == pytest.approx(least_s)
     with monkeypatch.context() as patched:
         patched.setattr(Speeds, "measured", lambda threads: speeds)
-        figures = training._beside_loop(SMALL, {"": (SMALL.model, None)}, 1, 1, floor=True)
+        figures = training._beside_loop(SMALL, {"": (SMALL.model, False)}, 1, 1, floor=True)
     for name, rate in figures["rounds_per_s"].items():
         assert figures["over_floor"][name] == pytest.approx(1 / rate / least_s)
     assert report.training({"tasks": [figures]})
