@@ -11,7 +11,7 @@ ROUNDING = 1e-9  # tolerance in devices; a share of 0.29 of 100 devices is 29 de
 def lengths(
     share: float, asked: Sequence[int], who: np.random.Generator, each: Sequence[np.random.Generator]
 ) -> list[int]:
-    """Draw each device's number of epochs, or steps: all n that it is asked for; for a straggler uniform from 1 to n - 1.
+    """Draw each device's number of epochs, or steps: all n asked for, or, for a straggler, uniform from 1 to n - 1.
 
     Stragglers are drawn in each round, and their updates count like all other updates. Their number is rounded up or
     down at random, so that its mean is exact even if devices are dispatched one by one. To drop stragglers instead,
