@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from edgefl.config import registry
 from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
+from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
@@ -157,6 +158,19 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert local.ids == tuple(ids)
     assert local.scalars[REPORTED_LOSS] == pytest.approx(tuple(losses), rel=1e-5)
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "devices report only if a policy requests it"
+
+
+def test_the_oracles_devices_report_the_loss_of_their_own_concepts_model() -> None:
+    """After the drift, the model for data after it is zero here, so the loss of drifted devices is log C."""
+    one = learner(algorithm="oracle", drift={"name": "label_swap", "at": 1, "share": 0.5})
+    tensors, facts = one.state()
+    one.restore({**tensors, "twin.model": torch.zeros_like(one.model)}, facts)
+    ids = list(range(DEVICES))
+    local = pilot(one, ids=ids, reports=True).train(ids, 1)
+    drifted = one.trainer.drifting.drifted(ids, Moment(1, 0.0))
+    assert 0 < drifted.sum() < DEVICES
+    zero = np.isclose(np.array(local.scalars[REPORTED_LOSS], float), math.log(10), rtol=0, atol=1e-6)
+    assert zero.tolist() == drifted.tolist()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
