@@ -250,7 +250,8 @@ class TorchLearner:
         federation.model.open(opening.model, sizes)
         if federation.twin is not None:
             federation.twin.open(federation.twin.model, sizes)
-        tested = self.trainer.test(opening.model, now.labels, now.round.moment, sorted(now.members))
+        ids = sorted(now.members)
+        tested = self.trainer.test(self.train_stage.deployed(ids), now.labels, now.round.moment, ids)
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"
 

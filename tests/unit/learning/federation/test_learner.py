@@ -160,6 +160,21 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "devices report only if a policy requests it"
 
 
+@pytest.mark.parametrize("algorithm", ["fedavg", "hypcluster", "feddrift", "local_only", "oracle"])
+def test_a_session_opens_with_the_models_that_served_its_devices_before(algorithm: str) -> None:
+    """With the same devices and data, and no warm start, session 2 starts with the last scores of session 1."""
+    one = learner(
+        algorithm=algorithm,
+        warm_start="previous",
+        partition="iid",
+        local={"epochs": 2},
+        drift={"name": "label_swap", "at": 1, "share": 1.0 if algorithm == "oracle" else 0.5},
+    )
+    last = session(one, 1, 3).evaluation
+    opening = session(one, 2, 1).opening
+    assert (opening.accuracy, opening.loss) == pytest.approx((last.accuracy, last.loss), rel=1e-6)
+
+
 def test_the_oracles_devices_report_the_loss_of_their_own_concepts_model() -> None:
     """After the drift, the model for data after it is zero here, so the loss of drifted devices is log C."""
     one = learner(algorithm="oracle", drift={"name": "label_swap", "at": 1, "share": 0.5})
