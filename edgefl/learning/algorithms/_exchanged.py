@@ -111,7 +111,7 @@ class Updates(_AtARate):
     local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
     are the local models. received: [M] or [K, M] the models that devices actually received; None if they received
     `start`. staleness: if rounds overlap, how many global models the server has made since training of the oldest
-    update began.
+    update began, at most the server's `max_staleness` with `beyond: cap`.
     """
 
     rows: Tensor

@@ -42,7 +42,7 @@ class Arrivals:
     positions: the updates' rows in the round.
     shares: each device's share of the data of all K devices, or 1/K if they count equally, [K].
     weights: factor of each update's change, besides its share, [K].
-    staleness: how many versions the stalest update lags behind.
+    staleness: how many versions the stalest update lags behind, at most the cap of `Staleness`.
     base: the model from which an update's change is measured, as in `Staleness`; None: updates stay unchanged.
     tiers: tier of each device by id; empty without tiers.
     """
@@ -76,7 +76,8 @@ class Arrivals:
         if not (unchanged and together):
             round_, positions = joined(taken), list(range(len(taken)))
         base = None if unchanged and (together or staleness.tiers) else staleness.base
-        return cls(round_, positions, shares, np.array(weights), max(stale), base, staleness.tiers)
+        stalest = max(staleness.capped(stale))
+        return cls(round_, positions, shares, np.array(weights), stalest, base, staleness.tiers)
 
     @property
     def ids(self) -> list[int]:
