@@ -71,13 +71,10 @@ class Staleness:
         """Whether the server weights updates by data size only, without any discount for staleness."""
         return (self.law, self.divisor, self.base, self.scale) == ("constant", "buffer", "received", 1.0)
 
-    def capped(self, staleness: Sequence[int]) -> Sequence[int]:
-        """Return each update's staleness, at most the cap."""
-        return staleness if self.cap is None else [min(tau, self.cap) for tau in staleness]
-
     def factors(self, staleness: Sequence[int]) -> list[float]:
         """Return the factor s(tau) of each update, in (0, 1]."""
-        staleness = self.capped(staleness)
+        if self.cap is not None:
+            staleness = [min(tau, self.cap) for tau in staleness]
         if self.law == "polynomial":
             return [float((1 + tau) ** -self.exponent) for tau in staleness]
         if self.law == "hinge":

@@ -76,7 +76,7 @@ class Arrivals:
         if not (unchanged and together):
             round_, positions = joined(taken), list(range(len(taken)))
         base = None if unchanged and (together or staleness.tiers) else staleness.base
-        stalest = max(staleness.capped(stale))
+        stalest = max(stale) if staleness.cap is None else min(max(stale), staleness.cap)
         return cls(round_, positions, shares, np.array(weights), stalest, base, staleness.tiers)
 
     @property
