@@ -160,6 +160,17 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "devices report only if a policy requests it"
 
 
+@pytest.mark.parametrize(("share", "known"), [(0.0, [0, 2, 4]), (0.5, [0, 1, 2, 3, 4, 5]), (1.0, [1, 3, 5])])
+def test_the_known_classes_are_those_that_devices_had_after_the_drift(share: float, known: list[int]) -> None:
+    """Labels 0, 2 and 4 of session 1 are swapped with 1, 3 and 5, so the model to distil knows these instead."""
+    drift = {"name": "label_swap", "at": 2, "share": share}
+    partition = {"name": "iid", "label_sets": [[0, 2, 4], [1, 6]]}
+    one = learner(warm_start="continuous", partition=partition, drift=drift)
+    session(one, 1, 2)
+    opened(one, 2)
+    assert list(one.federation.now.known) == known
+
+
 @pytest.mark.parametrize("algorithm", ["fedavg", "hypcluster", "feddrift", "local_only", "oracle"])
 def test_a_session_opens_with_the_models_that_served_its_devices_before(algorithm: str) -> None:
     """With the same devices and data, and no warm start, session 2 starts with the last scores of session 1."""
