@@ -278,6 +278,15 @@ class RoundSettings(Section):
         " duration_s, and otherwise makes the run fail",
     )
 
+    @model_validator(mode="after")
+    def _unbiased_of_all(self) -> Self:
+        if getattr(self.server, "unbiased", False) and self.over_selection > 1:
+            raise ValueError(
+                "over_selection cuts off devices, whose updates server.unbiased would count as unchanged models: set"
+                " over_selection to 1, and a larger selector.count, or unbiased: false"
+            )
+        return self
+
     @property
     def overlap(self) -> bool:
         """Whether rounds overlap, so that updates may be stale."""

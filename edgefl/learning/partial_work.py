@@ -9,9 +9,9 @@ ROUNDING = 1e-9  # tolerance in devices; a share of 0.29 of 100 devices is 29 de
 
 
 def lengths(
-    share: float, asked: int, who: np.random.Generator, each: Sequence[np.random.Generator]
+    share: float, asked: Sequence[int], who: np.random.Generator, each: Sequence[np.random.Generator]
 ) -> list[int]:
-    """Draw each device's number of epochs, or steps: `asked`, or, for a straggler, uniform from 1 to `asked` - 1.
+    """Draw each device's number of epochs, or steps: all n asked for, or, for a straggler, uniform from 1 to n - 1.
 
     Stragglers are drawn in each round, and their updates count like all other updates. Their number is rounded up or
     down at random, so that its mean is exact even if devices are dispatched one by one. To drop stragglers instead,
@@ -22,9 +22,13 @@ def lengths(
 
     Args:
         share: share of stragglers, `learning.local.partial_work`.
+        asked: epochs or steps of each device without stragglers; a single one cannot be shortened.
         who: generator that draws the stragglers.
         each: generators, one per device, that draw the numbers of epochs or steps of stragglers.
     """
     order, wanted = who.permutation(len(each)).tolist(), share * len(each)
     few = set(order[: math.floor(wanted + ROUNDING + who.random() * (1 - 2 * ROUNDING))])
-    return [int(rng.integers(1, asked)) if k in few else asked for k, rng in enumerate(each)]
+    return [
+        int(rng.integers(1, most)) if k in few and most > 1 else most
+        for k, (most, rng) in enumerate(zip(asked, each, strict=True))
+    ]

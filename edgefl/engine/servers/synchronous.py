@@ -16,7 +16,9 @@ class Synchronous(ServerPolicy):
     The mean of the updates that arrive is biased towards devices with good links. `unbiased` weights each update by 1
     / (1 - q) if packet errors lose it with probability q, and by its share of the data of all participants. The
     expectation of the new model is then the mean of all participants' models (Horvitz and Thompson, 1952), with a
-    larger variance. An update that is lost for any other reason counts as an unchanged model.
+    larger variance. An update that is lost for any other reason counts as an unchanged model, so `over_selection`,
+    which cuts off devices in every round, is an error with `unbiased`. So are FedDyn, FedDC, CA2FL, HypCluster and
+    FedDrift, which need whole updates.
     """
 
     unbiased: bool = Field(

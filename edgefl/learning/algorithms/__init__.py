@@ -50,7 +50,7 @@ class Algorithm(Component, RareVerbs):
     """
 
     # input of the next global model. models: the mean of the devices' models, which is the next model; mean: the same
-    # mean, from which the server computes the next model; updates: the individual updates
+    # mean, from which the server computes the next model; updates: individual updates, or what devices keep of them
     uses: ClassVar[str] = "updates"
     # names of the vectors [M] that each device keeps between rounds, zero at first
     device_vectors: ClassVar[tuple[str, ...]] = ()

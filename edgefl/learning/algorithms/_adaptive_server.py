@@ -38,6 +38,9 @@ class AdaptiveServer(FedAvg):
     def init_state(self, start: Tensor, last: ServerState, members: Members) -> ServerState:
         return {"mean": start.new_zeros(start.shape), "square": start.new_full(start.shape, self.tau**2)}
 
+    def weighs_equally(self) -> bool:
+        return self.weighting == "equal"
+
     @abstractmethod
     def next_square(self, square: Tensor, change_squared: Tensor) -> Tensor:
         """Return the next v, v+ [M], from v [M] and the squared mean change Delta^2 [M]."""

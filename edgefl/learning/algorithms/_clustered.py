@@ -25,6 +25,7 @@ class Clustered(Algorithm):
 
     chooses_model: ClassVar = True
     one_round: ClassVar = True
+    as_sent: ClassVar = True
 
     @abstractmethod
     def choose(self, losses: Tensor, state: ServerState, devices: Receivers) -> tuple[Tensor, Notes]:

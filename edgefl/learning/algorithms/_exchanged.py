@@ -105,12 +105,13 @@ class Updates(_AtARate):
     start, iterations, travel: values of each device, as in `Trained`; if coding changed the models on the downlink
         (`received`), start is the model before coding, and the rows are shifted by the difference.
     lr: local learning rate, or [K] one rate per device if the updates come from different rounds. shares: [K]
-    each device's share of all samples of the K devices, sum 1. coverage: these devices' share of the samples of all
-    devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random numbers of the server.
+    each device's share of all samples of the K devices, or 1/K with `weighs_equally`. coverage: these devices'
+    share of the samples of all devices in the session, in (0, 1]. notes: notes of `Received` and `Sent`. rng: random
+    numbers of the server.
     local: [K, M] local models, for an extra vector computed from them (`vectors_up`), sent unencoded; None if `rows`
     are the local models. received: [M] or [K, M] the models that devices actually received; None if they received
     `start`. staleness: if rounds overlap, how many global models the server has made since training of the oldest
-    update began.
+    update began, at most the server's `max_staleness` with `beyond: cap`.
     """
 
     rows: Tensor

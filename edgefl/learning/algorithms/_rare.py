@@ -30,7 +30,7 @@ class RareVerbs:
     # whether all updates of an aggregation must start from the same model and state, so that overlapping rounds are
     # errors
     one_round: ClassVar[bool] = False
-    # whether updates must count in full if rounds overlap, so that using a server that weights updates is an error
+    # whether updates must count in full, so that using a server that weights updates is an error
     as_sent: ClassVar[bool] = False
     # whether a device sends the difference from what the server has decoded so far, so that the next difference
     # includes the coding error, and error feedback needs no memory
@@ -68,6 +68,10 @@ class RareVerbs:
     def expected_down(self, state: ServerState) -> int:
         """Return the expected number of vectors [M] that a device receives in a round."""
         return self.vectors_down
+
+    def weighs_equally(self) -> bool:
+        """Return whether all devices with data have equal shares in an aggregation, not shares by data size."""
+        return False
 
     # ---- on devices
 

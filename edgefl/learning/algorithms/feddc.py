@@ -31,6 +31,7 @@ class FedDc(Scaffold):
     """
 
     device_vectors: ClassVar = ("control", "drift")
+    as_sent: ClassVar = True
     vectors_at_start: ClassVar = 1
 
     alpha: float = Field(0.1, ge=0, le=1e9, description="weight of the pull term; 0.01 to 0.5 in FLASH")

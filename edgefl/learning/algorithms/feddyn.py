@@ -38,9 +38,10 @@ class FedDyn(FedAvg):
     With alpha = 0, where the paper divides by zero, this is FedAvg.
     """
 
-    uses: ClassVar[str] = "mean"
-
+    # sessions and joins read the devices' own h_k, to which a server that adds noise to the mean adds none
+    uses: ClassVar[str] = "updates"
     device_vectors: ClassVar = ("gradient",)
+    as_sent: ClassVar = True
     vectors_at_start: ClassVar = 1
     one_round: ClassVar = True
 

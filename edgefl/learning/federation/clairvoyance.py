@@ -1,6 +1,7 @@
 """The training stage in which devices train two models, one on the data of each concept."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor
 
 from edgefl.contract import LocalRound
 from edgefl.learning.federation.federation import RoundFacts
+from edgefl.learning.federation.first_losses import losses_received
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.updates.trained_model import TrainedModel
 
@@ -28,11 +30,7 @@ class TrainBothStage(TrainStage):
             self.trainer.train(model, ids, facts, lr, [], bool(concept), drops=drops)
             for concept, model in enumerate(self._models)
         )
-        drifted = self.trainer.drifting.drifted(before.ids, facts.moment)
-
-        def of(first: Sequence[Value], second: Sequence[Value]) -> tuple[Value, ...]:
-            return tuple(two if new else one for one, two, new in zip(first, second, drifted, strict=True))
-
+        of = partial(self._each, before.ids)
         return LocalRound(
             before.ids,
             of(before.iterations, after.iterations),
@@ -50,6 +48,10 @@ class TrainBothStage(TrainStage):
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         return self._chosen(sorted(ids), *(one.waiting_round(ids).rows for one in self._models))
 
+    def _losses_received(self, ids: Sequence[int]) -> tuple[float | None, ...]:
+        losses = (losses_received(self.trainer, one.waiting_round(ids)) for one in self._models)
+        return self._each(sorted(ids), *losses)
+
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
         rounds = [one.waiting_round(ids) for one in self._models]
         before, after = (
@@ -57,6 +59,11 @@ class TrainBothStage(TrainStage):
             for pair in zip(*((r.start, r.rows) for r in rounds), strict=True)
         )
         return before, after
+
+    def _each(self, ids: Sequence[int], before: Sequence[Value], after: Sequence[Value]) -> tuple[Value, ...]:
+        """Choose each device's value by its concept, from one value per device for each concept."""
+        drifted = self.trainer.drifting.drifted(ids, self.federation.now.round.moment)
+        return tuple(two if new else one for one, two, new in zip(before, after, drifted, strict=True))
 
     def _chosen(self, ids: Sequence[int], before: Tensor, after: Tensor) -> Tensor:
         """Choose each device's model by its concept, from the models [M + Q] or [K, M + Q] of both concepts."""

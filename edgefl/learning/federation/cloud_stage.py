@@ -19,8 +19,10 @@ class CloudTrainStage(TrainStage):
         self._cloud = cloud
 
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
+        # with weights, the cell's model stands for all participants, not only for those whose updates arrived
+        behind = ids if weights is None else list(self.federation.model.waiting)
         super().aggregate(ids, weights)
-        self._cloud.hear(self.trainer.cell, self.trainer.device_data.sizes(ids))
+        self._cloud.hear(self.trainer.cell, self.trainer.device_data.sizes(behind))
 
     def submit(self) -> int:
         return self._cloud.send(self.trainer.cell, self.federation.model.model)

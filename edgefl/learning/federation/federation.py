@@ -62,14 +62,14 @@ class RoundFacts:
 class Progress:
     """The progress of a session, without its models.
 
-    session: the learner's arguments when the session began, without the devices. known: labels that members held in
-    the previous session. before: rounds of the global model in earlier sessions. stage: name of the session's current
-    stage; empty if no session is open. round: the last round that has begun. members: devices that were present when
-    the session began, or have taken part since then. labels: the labels that members hold; models are tested on these
-    labels. probed: whether a probe's update has arrived. opening: facts about the opening model, set when training
-    begins. measured: columns that `learning.theory` computed for the last aggregation. models: number of models made
-    in this session, if rounds overlap. ended: rounds of the global model in all sessions so far, updated when this
-    session ends.
+    session: the learner's arguments when the session began, without the devices. known: classes that members held at
+    the end of the previous session, after any drift. before: rounds of the global model in earlier sessions. stage:
+    name of the session's current stage; empty if no session is open. round: the last round that has begun. members:
+    devices that were present when the session began, or have taken part since then. labels: the labels that members
+    hold; models are tested on these labels. probed: whether a probe's update has arrived. opening: facts about the
+    opening model, set when training begins. measured: columns that `learning.theory` computed for the last
+    aggregation. models: number of models made in this session, if rounds overlap. ended: rounds of the global model
+    in all sessions so far, updated when this session ends.
     """
 
     session: SessionStart = field(default_factory=lambda: SessionStart(0, (), 1))

@@ -133,6 +133,7 @@ class TorchLearner:
             EdgeflError: the session's devices have no data.
         """
         device_data, federation = self.trainer.device_data, self.federation
+        last, known = federation.now, self._known()  # before the samples are dealt again
         device_data.deal(start.number)
         labels = device_data.labels(start.ids)
         if not labels:
@@ -141,7 +142,6 @@ class TorchLearner:
                 " samples, or fewer devices",
                 ("learning", "partition"),
             )
-        last, known = federation.now, federation.now.labels
         self.trainer.training_data.devices.serve(self.trainer.cell, start.ids)
         federation.gradient = federation.probe = None
         federation.previous = federation.model.model
@@ -198,6 +198,15 @@ class TorchLearner:
     def _probes(self) -> bool:
         return self._warm_start.probes > 0 and not self._is_pilot
 
+    def _known(self) -> Sequence[int]:
+        """Return the classes that members hold at the end of the last session, after any drift."""
+        last, trainer = self.federation.now, self.trainer
+        if self._settings.drift is None or not trainer.training_data.task.of_classes or not last.members:
+            return last.labels
+        train, samples = trainer.training_data.train, trainer.samples(sorted(last.members), last.round.moment)
+        classes: list[int] = train.y[torch.from_numpy(np.concatenate(samples))].unique().tolist()
+        return classes
+
     def _restart(self) -> None:
         """Return to the run's untrained model, as if the opening session were the first."""
         federation = self.federation
@@ -250,7 +259,8 @@ class TorchLearner:
         federation.model.open(opening.model, sizes)
         if federation.twin is not None:
             federation.twin.open(federation.twin.model, sizes)
-        tested = self.trainer.test(opening.model, now.labels, now.round.moment, sorted(now.members))
+        ids = sorted(now.members)
+        tested = self.trainer.test(self.train_stage.deployed(ids), now.labels, now.round.moment, ids)
         now.opening = Opening(name, opening.weights, now.labels, tested.accuracy, tested.loss)
         now.stage = "train"
 

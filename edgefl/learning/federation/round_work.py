@@ -74,13 +74,15 @@ class RoundWork:
 
     def _steps(self, ids: Sequence[int], facts: "RoundFacts", held: Sequence[int]) -> list[int]:
         """Return each device's number of local steps in a round, given the devices' numbers of samples."""
-        asked, partial = self.local.most, self.local.partial_work
-        asked_of = [asked] * len(ids)
-        if partial and asked > 1:
+        many, partial = np.array(held), self.local.partial_work
+        asked = np.full(len(ids), self.local.most)
+        if partial and self.local.most > 1:
+            if self.local.one_pass:  # a straggler does a part of its pass, which may be shorter than `steps`
+                asked = self._at_most(asked, many)
             who = self.streams("partial work", self.cell, *facts.at)
             each = [self.streams("partial work of", id_, *facts.at) for id_ in ids]
-            asked_of = lengths(partial, asked, who, each)
-        steps: list[int] = self._at_most(np.array(asked_of), np.array(held)).tolist()
+            asked = np.array(lengths(partial, asked.tolist(), who, each))
+        steps: list[int] = self._at_most(asked, many).tolist()
         return steps
 
     def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:

@@ -144,7 +144,7 @@ class TrainStage(_SessionStage):
         return self.federation.now.session.overlapping
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
-        session, trainer, model = self.federation.now.session, self.trainer, self.federation.model
+        session, trainer = self.federation.now.session, self.trainer
         facts = self._begin(self._models, ids, self.facts.phase, round_, now)
         of_run = (
             facts.moment.round
@@ -154,7 +154,7 @@ class TrainStage(_SessionStage):
         local = self._local_round(ids, facts, lr)
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
-            further[REPORTED_LOSS] = losses_received(trainer, model.waiting_round(ids))
+            further[REPORTED_LOSS] = self._losses_received(ids)
         if session.norms:
             received, trained = (trainer.layout.split(rows)[0] for rows in self._received_and_trained(ids))
             further[REPORTED_NORM] = tuple(in_double(trained - received).norm(dim=1).tolist())
@@ -246,6 +246,9 @@ class TrainStage(_SessionStage):
     def _personal_models(self, ids: Sequence[int]) -> Tensor:
         model = self.federation.model
         return model.side.trained_personal(model.waiting_round(ids))
+
+    def _losses_received(self, ids: Sequence[int]) -> tuple[float | None, ...]:
+        return losses_received(self.trainer, self.federation.model.waiting_round(ids))
 
     def _received_and_trained(self, ids: Sequence[int]) -> tuple[Tensor, Tensor]:
         """Return the models that devices received, [M + Q] or [K, M + Q], and the local models [K, M + Q]."""

@@ -34,24 +34,26 @@ class ByWeight(RecurringLabels):
         self, labels: np.ndarray, pool: np.ndarray, devices: int, rng: np.random.Generator
     ) -> list[np.ndarray]:
         require_samples(len(pool), devices)
-        weights = self.weights(devices, rng)
+        weights, of_ties = self.weights(devices, rng), rng.spawn(1)[0]
         owner = np.empty(len(pool), np.int64)
         if self.labels_per_device is None:
-            owner[rng.permutation(len(pool))] = np.repeat(np.arange(devices), _shared_out(len(pool), weights))
+            counts = _shared_out(len(pool), weights, of_ties)
+            owner[rng.permutation(len(pool))] = np.repeat(np.arange(devices), counts)
             return by_device(pool, owner, devices)
         present, label_of = np.unique(labels[pool], return_inverse=True)
         has = _holders(np.bincount(label_of), weights, self.labels_per_device, rng)
         for label in range(len(present)):
             holders = np.flatnonzero(has[label])
             samples = rng.permutation(np.flatnonzero(label_of == label))
-            owner[samples] = np.repeat(holders, _shared_out(len(samples), weights[holders]))
+            owner[samples] = np.repeat(holders, _shared_out(len(samples), weights[holders], of_ties))
         return by_device(pool, owner, devices)
 
 
-def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
+def _shared_out(total: int, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Divide `total` into whole numbers [n] in proportion to weights [n], each at least 1.
 
-    Shares are rounded down; the units left over go to the shares with the largest remainders.
+    Shares are rounded down; the units left over go to the shares with the largest remainders. Ties are broken at
+    random, since the first of equal devices would get more samples of each of their labels.
 
     Args:
         total: the number to divide, at least n.
@@ -65,7 +67,8 @@ def _shared_out(total: int, weights: np.ndarray) -> np.ndarray:
     exact[least] = 1.0
     counts = np.floor(exact + ROUNDING).astype(np.int64)
     # remaining units go to the largest remainders; numbers raised to 1 come last
-    counts[np.argsort(counts - exact, kind="stable")[: total - counts.sum()]] += 1
+    order = np.lexsort((rng.random(len(counts)), counts - exact))
+    counts[order[: total - counts.sum()]] += 1
     return counts
 
 

@@ -13,6 +13,8 @@ from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.tensors import in_double
 from edgefl.rng import Streams
 
+ROUNDING = 1e-9  # tolerance in samples; 2.9999999999999996 samples are 3
+
 
 @dataclass(frozen=True)
 class Scores:
@@ -71,7 +73,8 @@ class DeviceTests:
 
     A device with training samples of a single group of the data set (a writer, a role) is tested on the group's test
     samples. Any other device gets test samples with the label mix of its training samples, drawn without replacement;
-    two devices may have the same samples. A device is tested on the concept of its current data.
+    counts are rounded up or down at random, so that rare labels are tested as often as they are held. Two devices may
+    have the same samples. A device is tested on the concept of its current data.
 
     Args:
         labels: the test samples' labels before any drift, [n].
@@ -132,12 +135,12 @@ class DeviceTests:
 
 
 def apportioned(shares: np.ndarray, count: int, rng: np.random.Generator) -> np.ndarray:
-    """Divide a count into integers [n] by shares [n] that sum to 1; the largest remainders are rounded up."""
-    exact = shares * count
-    whole = np.floor(exact + 1e-9).astype(np.int64)
-    # ties are broken at random, so that the first labels are not always favoured
-    order = np.lexsort((rng.random(len(shares)), -(exact - whole)))
-    whole[order[: count - int(whole.sum())]] += 1
+    """Divide a count into integers [n] by shares [n] that sum to 1, rounded up or down so that each mean is exact."""
+    order, whole = rng.permutation(len(shares)), np.empty(len(shares), np.int64)
+    # one offset for all cuts, so that the count between two cuts is their distance rounded without bias
+    upto = np.append(np.cumsum(shares[order])[:-1] * count, count)
+    offset = ROUNDING + (1 - 2 * ROUNDING) * rng.random()
+    whole[order] = np.diff(np.floor(upto + offset), prepend=0.0)
     return whole
 
 

@@ -19,10 +19,16 @@ class Weighing:
 
     staleness: weights of stale updates; None: stale updates have the weight of fresh updates.
     reweighed: id -> factor by which the device's share of its round's data is multiplied; None: no factors.
+    equally: whether all devices with data count as if they had equal amounts.
     """
 
     staleness: Staleness | None = None
     reweighed: Mapping[int, float] | None = None
+    equally: bool = False
+
+    def amount(self, samples: int) -> int:
+        """Return the amount of data for which a device with this number of samples counts."""
+        return min(1, samples) if self.equally else samples
 
 
 BY_SIZE = Weighing()  # weight updates by the devices' data size only
@@ -34,9 +40,9 @@ class Arrivals:
 
     round: the updates' round; updates from several rounds are joined into a new round.
     positions: the updates' rows in the round.
-    shares: each device's share of the data of all K devices, [K].
+    shares: each device's share of the data of all K devices, or 1/K if they count equally, [K].
     weights: factor of each update's change, besides its share, [K].
-    staleness: how many versions the stalest update lags behind.
+    staleness: how many versions the stalest update lags behind, at most the cap of `Staleness`.
     base: the model from which an update's change is measured, as in `Staleness`; None: updates stay unchanged.
     tiers: tier of each device by id; empty without tiers.
     """
@@ -56,12 +62,13 @@ class Arrivals:
         """Weigh updates for the model after `version`; see `TrainedModel.aggregate` for the other arguments."""
         staleness, reweighed = weighing.staleness or Staleness("constant"), weighing.reweighed
         round_, positions = taken[0].round, [update.position for update in taken]
-        sizes = np.array([samples[update.round.ids[update.position]] for update in taken], dtype=np.float64)
+        held = [samples[update.round.ids[update.position]] for update in taken]
+        sizes = np.array([weighing.amount(many) for many in held], dtype=np.float64)
         shares = sizes / sizes.sum()
         stale = [version - update.round.version for update in taken]
         weights = staleness.weights(stale, shares.tolist())
         if reweighed is not None:
-            part = sizes.sum() / sum(samples[id_] for id_ in round_.ids)
+            part = sizes.sum() / sum(weighing.amount(samples[id_]) for id_ in round_.ids)
             weights = [part * reweighed[update.round.ids[update.position]] for update in taken]
         unchanged = not any(stale) and set(weights) == {1.0} and staleness.base == "received"
         unchanged = unchanged or bool(staleness.tiers)
@@ -69,7 +76,8 @@ class Arrivals:
         if not (unchanged and together):
             round_, positions = joined(taken), list(range(len(taken)))
         base = None if unchanged and (together or staleness.tiers) else staleness.base
-        return cls(round_, positions, shares, np.array(weights), max(stale), base, staleness.tiers)
+        stalest = max(stale) if staleness.cap is None else min(max(stale), staleness.cap)
+        return cls(round_, positions, shares, np.array(weights), stalest, base, staleness.tiers)
 
     @property
     def ids(self) -> list[int]:

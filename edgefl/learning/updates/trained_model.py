@@ -209,6 +209,7 @@ class TrainedModel:
         version, self.version = self.version, self.version + 1
         if not taken:
             return
+        weighing = replace(weighing, equally=self._algorithm.weighs_equally())
         arrivals = Arrivals.of(taken, version, samples, weighing)
         round_, positions, ids = arrivals.round, arrivals.positions, arrivals.ids
         # move rows in place unless other updates of the round still wait, since a copy [K, M] may not fit in memory

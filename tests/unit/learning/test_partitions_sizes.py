@@ -1,5 +1,6 @@
 """Test partitions with equal or random sizes, with a number or mix of labels per device, or with listed sets."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -37,7 +38,7 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     [
         (10, [1, 2, 7], [1, 2, 7]),
         (20, [1, 2, 7], [2, 4, 14]),
-        # the first device gets the minimum, 1; the other devices share 9 samples, and the first of these gets 5
+        # the first device gets the minimum, 1; the other devices share 9 samples, and one of these gets 5
         (10, [0.01, 1, 1], [1, 5, 4]),
         (3, [5, 1e-9, 1], [1, 1, 1]),
         (7, [1, 1, 1], [3, 2, 2]),
@@ -46,14 +47,15 @@ def labels_of(dealt: Sequence[np.ndarray], labels: np.ndarray) -> list[set[int]]
     ],
 )
 def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts: list[int]) -> None:
-    assert _shared_out(total, np.array(weights, float)).tolist() == counts
+    found = _shared_out(total, np.array(weights, float), np.random.default_rng(SEED))
+    assert sorted(found.tolist()) == sorted(counts)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(weights=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30), more=st.integers(0, 200))
 def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[float], more: int) -> None:
     total, w = len(weights) + more, np.array(weights)
-    counts = _shared_out(total, w)
+    counts = _shared_out(total, w, np.random.default_rng(SEED))
     assert counts.sum() == total
     assert counts.min() >= 1
     # devices above the minimum share the other samples in proportion to their weights
@@ -113,6 +115,19 @@ def test_equal_labels_have_equally_many_devices_with_equal_sizes() -> None:
     assert {len(held) for held in dealt} == {40}
     holders = np.bincount([label for each in labels_of(dealt, labels) for label in each])
     assert holders.tolist() == [10] * 10
+
+
+def test_devices_of_equal_weight_hold_equally_many_whatever_their_ids() -> None:
+    """Ten labels of 144 samples among 20 devices each: of 14.4 samples on average, no id has more or fewer.
+
+    A device's size is the sum of two counts of 7 or 8, with variance 2 x 0.2 x 0.8.
+    """
+    labels, draws, devices = np.repeat(np.arange(10), 144), 100, 100
+    partition = LabelCount(labels_per_device=2)
+    dealt = [partition.assign(labels, devices, 1, Streams(seed)) for seed in range(draws)]
+    sizes = np.array([[len(held) for held in each] for each in dealt])
+    by_id = sizes.reshape(draws, 4, -1).mean((0, 2))
+    assert np.abs(by_id - 14.4).max() < 4.5 * math.sqrt(2 * 0.2 * 0.8 / (draws * devices / 4))
 
 
 def test_a_label_with_three_times_the_samples_has_three_times_the_devices() -> None:

@@ -16,11 +16,15 @@ from scipy.stats import norm
 from edgefl import Results, load_scenario, simulate
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
+from edgefl.learning.settings import LearningSettings
+from edgefl.learning.updates.privacy_account import release_of
+from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.rng import Streams
 from edgefl.run.api import resume
 from tests.tables import sections
 from tests.tools import kill
 from tests.tools.leaving import leave
+from tests.unit.learning.softmax import ALL, DEVICES, HELD, LR, M, P, named, plan, track
 
 # noise, updates, delta, and epsilon by dp-accounting 0.6.0's PLDAccountant at steps of 1e-4, an upper bound
 PUBLISHED = [
@@ -162,6 +166,34 @@ def test_noise_has_the_stated_deviation(where: str) -> None:
         assert abs(row.std() / sigma - 1) < SIGMAS / math.sqrt(2 * NUMBERS)
     same = np.corrcoef(noised.double().numpy())[0, 1]
     assert same == pytest.approx(1.0 if where == "server" else 0.0, abs=SIGMAS / math.sqrt(NUMBERS))
+
+
+@pytest.mark.parametrize(("weighting", "largest"), [("data", P.max()), ("equal", 1 / DEVICES)])
+def test_noise_follows_the_weights_of_the_algorithms_mean(weighting: str, largest: float) -> None:
+    """One update moves an equal mean by C / K, so the noise is z C / K, whatever the devices' amounts of data.
+
+    With a large tau, FedAdagrad's step is the mean change.
+    """
+    algorithm = named("fedadagrad", weighting=weighting, beta1=0.0, tau=1e3, server_lr=2e3)
+    draws, clip, noise, models = 100, 0.2, 1.5, []
+    for z in (noise, 0.0):
+        learning = LearningSettings(
+            dataset="digits", model="logistic", privacy=PrivacySettings(clip_norm=clip, noise=z)
+        )
+        plain, states = track(algorithm)
+        layout = plain._training.layout
+        release = release_of(learning, layout, states)
+        one = TrainedModel(plain._training, algorithm, states, plain.model, None, Streams(5), release)
+        one.open(plain.model, HELD)
+        one.train(ALL, plan(algorithm, ALL, 1), LR, [], at=(1, "train", 1))
+        waiting, state = dict(one.waiting), one.state
+        for draw in range(draws):
+            one.model, one.waiting, one.state = plain.model, dict(waiting), state
+            one.aggregate(ALL, HELD, at=(1, "train", draw))
+            models.append(one.model.double().numpy())
+    added = np.array(models[:draws]) - np.array(models[draws:])
+    expected = noise * clip * largest
+    assert abs(added.std() / expected - 1) < SIGMAS / math.sqrt(2 * draws * M)
 
 
 def test_without_noise_and_far_beyond_the_clip_it_is_fedavg(ran: Run) -> None:

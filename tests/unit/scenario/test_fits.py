@@ -65,6 +65,10 @@ as_sent | rounds.server | ALGORITHM=ca2fl | FEDBUFF | rounds.server.staleness=co
 as_sent | rounds.server | ALGORITHM=ca2fl; FEDBUFF | rounds.server={name: fedbuff, buffer: 2, staleness: constant, server_lr: 0.5} | rounds.server.server_lr=1
 as_sent | rounds.server | ALGORITHM=ca2fl; DYNAMIC | rounds.server={name: fedasync, staleness: constant} | rounds.server={name: semi_synchronous, every_s: 1, staleness: constant}
 as_sent | rounds.server | ALGORITHM=ca2fl; DYNAMIC | rounds.server={name: fedasync, staleness: constant} | rounds.server=synchronous
+as_sent | rounds.server | ALGORITHM=feddyn | rounds.server.unbiased=true | rounds.server.unbiased=false
+as_sent | rounds.server | ALGORITHM=feddc | rounds.server.unbiased=true | ALGORITHM=scaffold
+as_sent | rounds.server | ALGORITHM=hypcluster | rounds.server.unbiased=true | rounds.server.unbiased=false
+as_sent | rounds.server | ALGORITHM=feddrift | rounds.server.unbiased=true | rounds.server.unbiased=false
 mean_of_models | ALGORITHM | TIERS | ALGORITHM=fedadam | ALGORITHM=moon
 mean_of_models | ALGORITHM | CLOUD | ALGORITHM=scaffold | ALGORITHM=apfl
 one_model | rounds.server | CLOUD | TIERS | rounds.server={name: semi_synchronous, every_s: 1}
@@ -75,6 +79,7 @@ own_power | radio.budget.uplink_power_over_share | FEDL | radio.budget.uplink_po
 one_change | learning.privacy | PRIVATE | ALGORITHM=scaffold | ALGORITHM=fednova
 one_change | learning.privacy | PRIVATE | learning.warm_start=similarity | learning.warm_start=previous
 mean_of_updates | learning.privacy | NOISED | ALGORITHM=fednova | learning.privacy.where=device
+mean_of_updates | learning.privacy | NOISED | ALGORITHM=feddyn | learning.privacy.where=device
 mean_of_updates | learning.privacy | NOISED | FEDBUFF | learning.privacy.where=device
 mean_of_updates | learning.privacy | NOISED | rounds.server.unbiased=true | learning.privacy.where=device
 mean_of_updates | learning.privacy | NOISED | learning.uplink_codec=rand_k | learning.privacy.where=device

@@ -55,6 +55,7 @@ rounds.server.concurrency | 7 exceeds | FEDBUFF=4; rounds.server.concurrency=7
 rounds.server.concurrency | rounds.selector.count already sets | FEDBUFF=4; rounds.server.concurrency=5; rounds.selector={name: uniform, count: 2}
 rounds.min_updates | 5 exceeds rounds.server.buffer 4 | FEDBUFF=4; rounds.min_updates=5
 rounds.over_selection | all | rounds.over_selection=2
+rounds | unbiased: false | rounds.selector={name: uniform, count: 3}; rounds.over_selection=2; rounds.server.unbiased=true
 rounds.over_selection | uniform | rounds.selector={name: uniform, count: 6}; rounds.over_selection=2
 devices.churn.on_s | 0.001 | devices.churn={name: duty_cycle, on_s: 1e-300}
 devices.churn.off_s | 1000000000 | devices.churn={name: poisson, off_s: 1e300}

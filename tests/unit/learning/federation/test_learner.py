@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from edgefl.config import registry
 from edgefl.contract import BEGIN, REPORTED_LOSS, Evaluation, Now, Opening, StageFacts
 from edgefl.errors import Divergence
+from edgefl.learning.drifts import Moment
 from edgefl.learning.federation.learner import TorchLearner
 from edgefl.learning.federation.stages import TrainStage
 from edgefl.learning.federation.trainer import Trainer
@@ -157,6 +158,45 @@ def test_reported_losses_are_those_of_the_model_received() -> None:
     assert local.ids == tuple(ids)
     assert local.scalars[REPORTED_LOSS] == pytest.approx(tuple(losses), rel=1e-5)
     assert not pilot(learner(), ids=ids).train(ids, 1).scalars, "devices report only if a policy requests it"
+
+
+@pytest.mark.parametrize(("share", "known"), [(0.0, [0, 2, 4]), (0.5, [0, 1, 2, 3, 4, 5]), (1.0, [1, 3, 5])])
+def test_the_known_classes_are_those_that_devices_had_after_the_drift(share: float, known: list[int]) -> None:
+    """Labels 0, 2 and 4 of session 1 are swapped with 1, 3 and 5, so the model to distil knows these instead."""
+    drift = {"name": "label_swap", "at": 2, "share": share}
+    partition = {"name": "iid", "label_sets": [[0, 2, 4], [1, 6]]}
+    one = learner(warm_start="continuous", partition=partition, drift=drift)
+    session(one, 1, 2)
+    opened(one, 2)
+    assert list(one.federation.now.known) == known
+
+
+@pytest.mark.parametrize("algorithm", ["fedavg", "hypcluster", "feddrift", "local_only", "oracle"])
+def test_a_session_opens_with_the_models_that_served_its_devices_before(algorithm: str) -> None:
+    """With the same devices and data, and no warm start, session 2 starts with the last scores of session 1."""
+    one = learner(
+        algorithm=algorithm,
+        warm_start="previous",
+        partition="iid",
+        local={"epochs": 2},
+        drift={"name": "label_swap", "at": 1, "share": 1.0 if algorithm == "oracle" else 0.5},
+    )
+    last = session(one, 1, 3).evaluation
+    opening = session(one, 2, 1).opening
+    assert (opening.accuracy, opening.loss) == pytest.approx((last.accuracy, last.loss), rel=1e-6)
+
+
+def test_the_oracles_devices_report_the_loss_of_their_own_concepts_model() -> None:
+    """After the drift, the model for data after it is zero here, so the loss of drifted devices is log C."""
+    one = learner(algorithm="oracle", drift={"name": "label_swap", "at": 1, "share": 0.5})
+    tensors, facts = one.state()
+    one.restore({**tensors, "twin.model": torch.zeros_like(one.model)}, facts)
+    ids = list(range(DEVICES))
+    local = pilot(one, ids=ids, reports=True).train(ids, 1)
+    drifted = one.trainer.drifting.drifted(ids, Moment(1, 0.0))
+    assert 0 < drifted.sum() < DEVICES
+    zero = np.isclose(np.array(local.scalars[REPORTED_LOSS], float), math.log(10), rtol=0, atol=1e-6)
+    assert zero.tolist() == drifted.tolist()
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 1.0])

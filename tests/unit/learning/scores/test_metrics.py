@@ -136,6 +136,19 @@ def test_apportioned_counts_add_up(count: int) -> None:
     assert np.all(np.abs(whole - shares * count) < 1)
 
 
+def test_rare_labels_are_tested_as_often_as_they_are_held() -> None:
+    """Each label's mean count is exact, within 4.5 standard errors of a count between two integers.
+
+    Rounding to the nearest would never test a label with less than half a sample, on which local models are worst.
+    """
+    shares, count, draws = np.array([0.55, 0.32, 0.09, 0.03, 0.01]), 7, 4000
+    drawn = np.array([apportioned(shares, count, np.random.default_rng(k)) for k in range(draws)])
+    assert (drawn.sum(1) == count).all()
+    part = shares * count % 1
+    error = np.sqrt(part * (1 - part) / draws)
+    assert (np.abs(drawn.mean(0) - shares * count) < 4.5 * error).all()
+
+
 def test_scores_by_hand() -> None:
     """The model outputs 0 for x < 0 and 1 otherwise, with a loss of -log sigmoid of the signed distance from 0."""
     x = np.array([[-1.0], [-2], [3], [4], [-1]], np.float32)

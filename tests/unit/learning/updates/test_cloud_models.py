@@ -77,6 +77,19 @@ def test_cells_weigh_by_the_data_behind_their_models() -> None:
     assert torch.equal(cloud.mean([0]), ones)
 
 
+@pytest.mark.parametrize(("weights", "behind"), [(None, [1, 2]), ([1.0, 2.0], [0, 1, 2])])
+def test_an_unbiased_mean_weighs_as_much_as_all_participants(
+    weights: list[float] | None, behind: list[int]
+) -> None:
+    """Device 0's update is lost: with weights, the cell's model stands for the data of all three participants."""
+    one = learner(partition={"name": "dirichlet", "alpha": 0.3})
+    below_a_cloud([one], CPU)
+    stage: Any = opened(one)
+    stage.train([0, 1, 2], 1)
+    stage.aggregate([1, 2], weights)
+    assert stage.submit() == sum(len(one.device_data.samples(id_)) for id_ in behind)
+
+
 def test_its_state_comes_back_from_a_snapshot() -> None:
     cloud, other = CloudModels(CPU), CloudModels(CPU)
     cloud.hear(3, {5: 30})

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from edgefl.contract import Staleness
-from edgefl.learning.algorithms import Algorithm
+from edgefl.learning.algorithms import Algorithm, ServerState, Updates
 from edgefl.learning.algorithms.apfl import Apfl
 from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.moon import Moon
@@ -90,6 +90,27 @@ def test_weights_of_stale_updates_are_those_of_the_contract() -> None:
     change = np.array([local[id_] for id_ in fresh]) - begun
     expected = today + 0.7 * (p * s / (p @ s)) @ change
     assert np.abs(as_float64(model) - expected).max() < ROUNDING
+
+
+@pytest.mark.parametrize(("cap", "expected"), [(None, 3), (2, 2), (5, 3)])
+def test_algorithms_see_at_most_the_cap_of_the_staleness(cap: int | None, expected: int) -> None:
+    """FADAS shortens its steps by the largest staleness, which `max_staleness` with `beyond: cap` limits."""
+    seen = []
+
+    class Seeing(FedAvg):
+        def aggregate(
+            self, model: torch.Tensor, updates: Updates, state: ServerState
+        ) -> tuple[torch.Tensor, ServerState]:
+            seen.append(updates.staleness)
+            return super().aggregate(model, updates, state)
+
+    model = trained_model(Seeing())
+    train(model, [5], 1)
+    for number in (2, 3, 4):
+        train(model, FIRST, number)
+        model.aggregate(FIRST, HELD)
+    model.aggregate([5], HELD, Weighing(Staleness("constant", cap=cap)))
+    assert seen == [0, 0, 0, expected]
 
 
 def test_an_update_is_mixed_into_the_current_model() -> None:
