@@ -95,6 +95,11 @@ class Scheduler(ChannelComponent, ABC):
 
     per_slot: ClassVar[bool]
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "shares" in vars(cls) and "order" not in vars(cls):
+            setattr(cls, "order", Scheduler.order)  # noqa: B010  # an inherited order would ignore these shares
+
     @property
     def memory(self) -> float | None:
         """Weight of the past in Flows.average, per slot, or None if the scheduler needs no average."""

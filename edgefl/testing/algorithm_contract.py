@@ -22,10 +22,11 @@ from edgefl.learning.chance import RoundChance
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must, must_be_shaped, same
+from edgefl.testing.conformance import must, must_be_shaped, pure, same
 from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term
 
 USES = ("models", "mean", "updates")
+DRAW, KEEP = "draw random numbers from", " only, and keep no state"
 CHANCE = RoundChance(Streams(4), (1, "train", 1), torch.device("cpu"))
 
 
@@ -73,8 +74,7 @@ def algorithms(algorithm: Algorithm) -> None:
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     at_start = {RECEIVED_GRADIENT: torch.randn(many, PARAMETERS)} if algorithm.whole_gradients else {}
     given, local = torch.randn(2, many, PARAMETERS)
-    grads = algorithm.correct(given, local, start, state, own | at_start)
-    must_be_shaped("correct()", grads, (many, PARAMETERS), "return a row per device, [k, M]")
+    _check_correct(algorithm, given, (local, start, state, own | at_start))
     stopped = algorithm.stop(torch.ones(many), torch.rand(many), torch.rand(many))
     must(
         stopped.shape == (many,) and stopped.dtype == torch.bool,
@@ -85,6 +85,27 @@ def algorithms(algorithm: Algorithm) -> None:
     term = algorithm.term(torch.randn(PARAMETERS), torch.randn(many, PARAMETERS))
     if term is not None:
         output_term(term)
+
+
+def _check_correct(algorithm: Algorithm, given: Tensor, lent: tuple[Any, ...]) -> None:
+    """Check that `correct` returns finite gradients, each from its own device's row; lent are its other arguments."""
+
+    def corrected(*lent: Any) -> Tensor:
+        return algorithm.correct(given.clone(), *lent)  # gradients may be changed in place
+
+    grads = pure("correct()", corrected, *lent, remedy="draw no random numbers, and keep no state")
+    must_be_shaped("correct()", grads, tuple(given.shape), "return a row per device, [k, M]")
+    must(bool(grads.isfinite().all()), "correct() returned numbers that are not finite")
+    local, start, state, own = lent
+    for k in range(len(given)):
+        row = slice(k, k + 1)
+        own_row = {name: vectors[row] for name, vectors in own.items()}
+        begin = start if start.dim() == 1 else start[row]
+        alone = algorithm.correct(given[row].clone(), local[row], begin, state, own_row)
+        must(
+            torch.allclose(alone, grads[row], atol=ROUNDING),
+            "correct() corrects a device differently when other devices train with it: keep rows independent",
+        )
 
 
 def _one_round(
@@ -117,10 +138,16 @@ def _one_round(
     )
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)
-    after, state_after = algorithm.aggregate(model, updates, state)
+    remedy = f"{DRAW} updates.rng{KEEP}"
+    after, state_after = pure("aggregate()", algorithm.aggregate, model, updates, state, remedy=remedy)
     must(
         after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
         f"aggregate() returned a model of shape {tuple(after.shape)}: return the next model, [M] and finite",
+    )
+    turned = _in_other_order(updates)
+    must(
+        torch.allclose(algorithm.aggregate(model, turned, state)[0], after, atol=ROUNDING),
+        "aggregate() depends on the order of the devices: treat all rows alike",
     )
     if algorithm.uses != "updates":
         alike = replace(updates, rows=updates.mean().expand(many, -1))
@@ -145,7 +172,11 @@ def _one_round(
 def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[str, Tensor]) -> Sent:
     """Check `upload` and `keep`; return the devices' uploads."""
     many = len(trained.local)
-    sent = algorithm.upload(trained, state, _copies(own))
+
+    def upload(trained: Trained, state: ServerState) -> Sent:
+        return algorithm.upload(trained, state, _copies(own))
+
+    sent: Sent = pure("upload()", upload, trained, state, remedy=f"{DRAW} trained.rng{KEEP}")
     must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
     must(
         sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
@@ -159,6 +190,15 @@ def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[
         f" {sorted(algorithm.device_vectors)}",
     )
     return sent
+
+
+def _in_other_order(updates: Updates) -> Updates:
+    """Return the updates of the same devices in reverse order."""
+    one_each = ("rows", "shares", "iterations", "travel")
+    turned: dict[str, Any] = {name: getattr(updates, name).flip(0) for name in one_each}
+    start = updates.start if updates.start.dim() == 1 else updates.start.flip(0)
+    notes = {name: note.flip(0) for name, note in updates.notes.items()}
+    return replace(updates, **turned, start=start, notes=notes, rng=CHANCE.of_server("aggregate"))
 
 
 def _copies(own: dict[str, Tensor]) -> dict[str, Tensor]:

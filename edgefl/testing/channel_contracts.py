@@ -1,13 +1,14 @@
 """Check the contracts of schedulers and path-loss models, the components of the channel."""
 
 import copy
+from functools import partial
 
 import numpy as np
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.path_loss import PathLoss
 from edgefl.channel.schedulers import Flows, Scheduler
-from edgefl.testing.conformance import must, must_repeat, same
+from edgefl.testing.conformance import must, must_repeat, pure, same
 
 CARRIER = Carrier(10e6, 0.5e-3)
 CASES, MOST_FLOWS = 20, 8
@@ -31,11 +32,14 @@ def schedulers(scheduler: Scheduler) -> None:
             airtime=rng.uniform(0, 50, count),
         )
         lent = copy.deepcopy(flows)
-        shares = np.asarray(scheduler.shares(flows))
+        shares = scheduler.shares(flows)
         for name in ("snr", "remaining_bits", "efficiency", "average", "airtime"):
             unchanged = same(getattr(lent, name), getattr(flows, name))
             must(unchanged, f"shares() modified flows.{name}: work on a copy")
-        must(shares.shape == (count,), f"shares() must return one share for each of {count} flows: {shares}")
+        must(
+            isinstance(shares, np.ndarray) and shares.shape == (count,),
+            f"shares() must return a NumPy array with one share for each of {count} flows: {shares}",
+        )
         must(bool(np.all(shares >= 0)), f"a share is negative: {shares}")
         must(
             0 < shares.sum() <= 1 + ROUNDING,
@@ -47,14 +51,14 @@ def schedulers(scheduler: Scheduler) -> None:
 def path_loss(model: PathLoss) -> None:
     """Check that path loss is finite, and not less at longer distances or without LoS; check the LoS probability."""
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
+    heights_m = {"bs_height_m": model.bs_height_m, "ut_height_m": model.ut_height_m}
     los_db, nlos_db = (
         np.asarray(
-            model.path_loss_db(
+            pure(
+                "path_loss_db()",
+                partial(model.path_loss_db, carrier_hz=3.5e9, line_of_sight=in_sight, **heights_m),
                 distance_m,
-                carrier_hz=3.5e9,
-                line_of_sight=in_sight,
-                bs_height_m=model.bs_height_m,
-                ut_height_m=model.ut_height_m,
+                remedy="draw no random numbers; shadowing is added to it",
             )
         )
         for in_sight in (True, False)
@@ -70,5 +74,7 @@ def path_loss(model: PathLoss) -> None:
         bool(np.all(nlos_db >= los_db - DROP_DB)),
         "path loss without line of sight must not be less than with it",
     )
-    probability = np.asarray(model.los_probability(distance_m))
+    remedy = "draw no random numbers; the state of a link is drawn with this probability"
+    probability = np.asarray(pure("los_probability()", model.los_probability, distance_m, remedy=remedy))
+    must(probability.shape == distance_m.shape, "los_probability must return a number for each distance")
     must(bool(np.all((probability >= 0) & (probability <= 1))), "los_probability must be between 0 and 1")

@@ -1,7 +1,9 @@
 """Check whether a component fulfils the contract of its kind; errors say what to change."""
 
+import copy
 import importlib
-from dataclasses import is_dataclass
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,6 +15,8 @@ from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.error_messages import dotted, flat, in_short
 from edgefl.config.scenario_fields import Named
 from edgefl.errors import EdgeflError
+from edgefl.learning.chance import Chance
+from edgefl.rng import Streams
 
 # kind -> module whose function of that name checks the contract; the engine's kinds, which need no torch, come first
 ROOMS = {
@@ -49,17 +53,37 @@ def must_repeat(what: str, one: Any, other: Any, remedy: str) -> None:
     must(same(one, other), f"{what} returned different values for the same arguments: {remedy}")
 
 
+def pure(what: str, method: Callable[..., Any], *lent: Any, remedy: str) -> Any:
+    """Call a method twice with equal arguments, and return its first answer.
+
+    Raises:
+        ContractError: the method modified an argument, or gave another answer the second time.
+    """
+    first, second = copy.deepcopy(lent), copy.deepcopy(lent)
+    answer = method(*first)
+    must(same(first, lent), f"{what} modified an argument in place: work on a copy")
+    must_repeat(what, answer, method(*second), remedy)
+    return answer
+
+
 def same(one: Any, other: Any) -> bool:
-    """Return whether two values, which may be containers, are equal bit for bit; NaN equals NaN."""
-    if is_dataclass(one):
-        return type(one) is type(other) and same(vars(one), vars(other))
+    """Return whether two values, which may be containers, are equal bit for bit; NaN equals NaN.
+
+    Generators are equal, because drawing from them changes them.
+    """
+    if isinstance(one, np.random.Generator | Streams | Chance):
+        return type(one) is type(other)
+    if is_dataclass(one):  # its fields: cached properties are no part of it
+        return type(one) is type(other) and all(
+            same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)
+        )
     if isinstance(one, dict):
         return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
     if isinstance(one, list | tuple):
         return len(one) == len(other) and all(map(same, one, other))
     if hasattr(one, "dtype"):
         return other is not None and one.dtype == other.dtype and np.array_equal(one, other, equal_nan=True)
-    return bool(one == other)
+    return bool(one == other or (one != one and other != other))  # nan differs from itself
 
 
 def check(component: type[AnyComponent], **parameters: Any) -> None:

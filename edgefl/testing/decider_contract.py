@@ -1,6 +1,5 @@
 """Check the contract of deciders, the selectors that see all of `Candidates`."""
 
-import copy
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.packet_errors import WaterfallErrors
 from edgefl.engine.selectors import Candidates, Decider
-from edgefl.testing.conformance import must, must_repeat
+from edgefl.testing.conformance import must, pure
 
 ROUNDS = 12
 CARRIER = Carrier(10e6, 0.5e-3)
@@ -77,16 +76,16 @@ def deciders(decider: Decider) -> None:
         past |= {"age": np.where(played, turn - last[ids], np.inf), "deadline_s": 2.0 if turn % 2 else np.inf}
         candidates = candidates_of(rng, ids, turn, **past)
         number = int(rng.integers(wanted, present + 1))
-        kept = copy.deepcopy(memory)
-        decision = decider.decide(candidates, number, np.random.default_rng(turn), memory)
+        decision = pure(
+            "decide()",
+            decider.decide,
+            candidates,
+            number,
+            np.random.default_rng(turn),
+            memory,
+            remedy="draw from the given rng, and keep no state but the memory that is passed in and returned",
+        )
         fault = decision.fault(decider.sets, candidates, number)
         must(not fault, f"decide() {fault}")
-        again = decider.decide(candidates, number, np.random.default_rng(turn), kept)
-        must_repeat(
-            "decide()",
-            (list(decision.ids), str(decision.memory)),
-            (list(again.ids), str(again.memory)),
-            "draw from the given rng, return the new memory, and do not modify the given one",
-        )
         memory = decision.memory
         last[list(decision.ids)] = turn

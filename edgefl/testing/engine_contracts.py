@@ -18,7 +18,7 @@ from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.mobility import Mobility, Movement
 from edgefl.places.areas import Disc, Places
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must, must_be_shaped, must_repeat, same
+from edgefl.testing.conformance import must, must_be_shaped, must_repeat, pure, same
 from edgefl.testing.decider_contract import deciders
 
 DEVICES = 4
@@ -43,7 +43,14 @@ def selectors(selector: Selector) -> None:
         must(1 <= wanted <= present, f"wanted({present}) is {wanted}: return 1 to {present}")
         # over-selection requests more devices than `wanted` returns, at most all present devices
         for number in range(wanted, present + 1):
-            chosen = selector.select(candidates, number, np.random.default_rng(turn))
+            chosen = pure(
+                "select()",
+                selector.select,
+                candidates,
+                number,
+                np.random.default_rng(turn),
+                remedy="draw from the given rng, and keep no state",
+            )
             must(
                 len(chosen) == number,
                 f"select() returned {len(chosen)} of {present} devices, not the {number} requested",
@@ -53,8 +60,6 @@ def selectors(selector: Selector) -> None:
                 f"select() returned {chosen}: return every id once, in ascending order",
             )
             must(set(chosen) <= set(ids), f"select() returned {chosen}: choose among candidates.ids {ids}")
-            again = selector.select(candidates, number, np.random.default_rng(turn))
-            must_repeat("select()", chosen, again, "draw from the given rng, and keep no state")
 
 
 def servers(policy: ServerPolicy) -> None:
@@ -168,7 +173,8 @@ def power_models(model: PowerModel) -> None:
     """Check that powers and times are finite and not negative, and that a higher transmit power never draws less."""
     before_w = 0.0
     for transmit_w in (1e-3, 0.2, 2.0):
-        draws = model.draws(Equipment(transmit_w, 0.4, 0.1, 0.05))
+        equipment = Equipment(transmit_w, 0.4, 0.1, 0.05)
+        draws = pure("draws()", model.draws, equipment, remedy="keep no state, and draw no random numbers")
         values = (draws.receive_w, draws.wait_w, draws.receive_j_bit, draws.send_j_bit)
         must(
             all(0 <= value < math.inf for value in (*values, *itertools.chain(*draws.tail))),
@@ -222,6 +228,12 @@ def mobility(model: Mobility) -> None:
         here_m = movement.positions_m(time_s)
         must_be_shaped("positions_m()", here_m, (DEVICES, 2), "return [devices, 2] metres")
         must(
+            not np.isinf(here_m).any(), "positions_m() returned inf: the position of an absent device is nan"
+        )
+        kept_m = here_m.copy()
+        movement.positions_m(time_s + 1.0)
+        must(same(kept_m, here_m), "positions_m() overwrote the array of an earlier call: return a new array")
+        must(
             same(here_m, _start(model, DEVICES).positions_m(time_s)),
             "positions_m() depends on earlier calls, or on something besides the seed: draw all that a path needs "
             'from streams("mobility", ..., device)',
@@ -244,4 +256,7 @@ def mobility(model: Mobility) -> None:
 def _start(model: Mobility, devices: int) -> Movement:
     ring: Any = {"inner_radius_m": MIN_DISTANCE_M, "outer_radius_m": model.area_radius_m(RADIUS_M)}
     positions_m = sample_ring(np.random.default_rng(0), DEVICES, **ring)[:devices]
-    return model.start(positions_m, cell_radius_m=RADIUS_M, min_distance_m=MIN_DISTANCE_M, streams=Streams(1))
+    given_m = positions_m.copy()
+    movement = model.start(given_m, cell_radius_m=RADIUS_M, min_distance_m=MIN_DISTANCE_M, streams=Streams(1))
+    must(same(given_m, positions_m), "start() modified positions_m in place: work on a copy")
+    return movement

@@ -1,6 +1,5 @@
 """Check the contracts of optimisers, learning rate schedules, warm starts and models."""
 
-import copy
 from collections.abc import Sequence
 
 import numpy as np
@@ -23,9 +22,10 @@ from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.optimisers import Optimiser, Step
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
-from edgefl.testing.conformance import ContractError, must, must_be_shaped, must_repeat, same
+from edgefl.testing.conformance import ContractError, must, must_be_shaped, must_repeat, pure, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
+PURE = "draw no random numbers, and keep no state"
 ROUNDING = 1e-5  # tolerance of short float32 sums
 GRADIENT_ROUNDING = 1e-4  # tolerance of a model's logits and gradients, which are longer sums
 
@@ -109,17 +109,13 @@ def warm_starts(start: WarmStart) -> None:
     current = torch.randn(size)
     if start.probes:
         finals = [Final(torch.randn(size), accuracy) for accuracy in (0.5, 0.8)]
-        made = start.pilot(finals, torch.randn(size))
+        made = pure("pilot()", start.pilot, finals, torch.randn(size), remedy=PURE)
         must_be_shaped("pilot()", made, (size,), "a model with its statistics, [M + Q]")
     saved: list[Saved] = []
     for session in range(2, 7):
         for gradient in (torch.randn(PARAMETERS), None):
-            lent = copy.deepcopy((current, saved, gradient))
-            opening = start.opening(current, saved, gradient if start.probes else None)
-            must(
-                same(lent, (current, saved, gradient)),
-                "opening() modified an argument in place: make new tensors",
-            )
+            measured = gradient if start.probes else None
+            opening = pure("opening()", start.opening, current, saved, measured, remedy=PURE)
             must(
                 opening.model.shape == (size,)
                 and opening.model.dtype == current.dtype
@@ -136,7 +132,7 @@ def warm_starts(start: WarmStart) -> None:
                 f"weights sum to {sum(opening.weights.values())}: make the sum 1, or leave them empty",
             )
         newest = Saved(session, torch.randn(size), torch.randn(PARAMETERS) if start.probes else None)
-        kept = start.retain([*saved, newest])
+        kept = pure("retain()", start.retain, [*saved, newest], remedy=PURE)
         order = [z.session for z in kept]
         must(
             set(order) <= {z.session for z in [*saved, newest]} and order == sorted(set(order)),

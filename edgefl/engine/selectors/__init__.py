@@ -118,6 +118,13 @@ class Candidates:
     completed: FloatArray = field(default_factory=_none)
     fading: FloatArray = field(default_factory=_none)
 
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            if isinstance(value, np.ndarray):
+                view = value.view()
+                view.flags.writeable = False  # some are the engine's own, such as the gains of the links
+                vars(self)[name] = view
+
     def __len__(self) -> int:
         return len(self.ids)
 
