@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
+from traceback import walk_tb
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
@@ -104,13 +105,24 @@ def moved(from_: tuple[str, ...], to: tuple[str, ...]) -> Iterator[None]:
 
 @contextmanager
 def refused(*place: str) -> Iterator[None]:
-    """Turn a ValueError from `channel`, such as for a transfer that never ends, into an error about given keys."""
+    """Turn a ValueError from `channel`, such as for a transfer that never ends, into an error about given keys.
+
+    A ValueError of other code, such as a user's component, is not about these keys.
+    """
     try:
         yield
     except EdgeflError:
         raise
     except ValueError as error:
+        if not raised_here(error):
+            raise
         raise EdgeflError(str(error), place) from error
+
+
+def raised_here(error: BaseException) -> bool:
+    """Return whether code of edgefl, and not other code that it called, raised an error."""
+    *_, (frame, _) = walk_tb(error.__traceback__)
+    return str(frame.f_globals.get("__name__")).partition(".")[0] == "edgefl"
 
 
 def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Asked, Answer]:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import CodeType, ModuleType, TracebackType
+from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from edgefl.config import own_code
@@ -117,6 +117,20 @@ def blame(error: BaseException) -> str | None:
     theirs = [(frame.filename, frame.lineno, frame.name) for frame in frames if frame.filename in _loaded]
     file, line, name = theirs[-1] if theirs else _miscalled(error)
     return f"{file}:{line} {name}: {type(error).__name__}: {clipped(str(error), 300)}" if file else None
+
+
+def pass_on(error: BaseException | None) -> None:
+    """Raise an error again if a method of the user's code raised it while edgefl, not pydantic, called the method.
+
+    Otherwise pydantic takes a ValueError of the method for an error about the scenario.
+    """
+    trace = error.__traceback__ if error else None
+    if error and trace and _is_ours(trace.tb_frame) and blame(error):
+        raise error
+
+
+def _is_ours(frame: FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).startswith(_OURS)
 
 
 def place_of(code: CodeType | None) -> str:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from edgefl.config import outside
 from edgefl.config.error_messages import Place, dotted, flat, in_short
 from edgefl.config.yaml_nodes import DEEPEST, FaultyText, Node, read, scalar
 from edgefl.errors import LONGEST_PATH, EdgeflError, clipped, near_path, quoted
@@ -105,6 +106,8 @@ class Source:
         try:
             return model.model_validate(self.data)
         except ValidationError as error:
+            for inner in error.errors():
+                outside.pass_on(inner.get("ctx", {}).get("error"))
             faults = flat(error.errors(include_url=False), model, root=model)
             lines = (str(self.error(fault.place, fault.message())) for fault in faults)
             raise EdgeflError(in_short(lines, len(faults))) from error

@@ -22,9 +22,8 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from edgefl.config import registry
-from edgefl.config.component import SHAPES
 from edgefl.config.scenario_fields import given_keys
-from edgefl.engine.air.presets import NR, Preset, lacking, with_preset
+from edgefl.engine.air.presets import NR, Preset, lacking, path_loss_of, with_preset
 from edgefl.errors import EdgeflError
 
 PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
@@ -32,7 +31,6 @@ PRESETS: dict[Preset, dict[str, dict[str, Any]]] = {
     # a transfer counts as one model, and forward passes without training cost nothing
     "journal": {"learning.cost": {"payload": "model", "booked": "processed"}},
 }
-WITH_WALLS = ("umi", "uma")
 # keys whose value in nr depends on other keys; descriptions state the value for those keys' defaults
 FOLLOWS = {
     "radio.sharing": "rounds.selector",
@@ -67,7 +65,8 @@ def with_presets(data: Mapping[str, Any]) -> dict[str, Any]:
         )
     values = next((of for preset, of in PRESETS.items() if preset == radio.get("preset", "nr")), {})
     values = {place: keys for place, keys in values.items() if place.partition(".")[0] != "radio"}
-    left_out: tuple[str, ...] = () if _law(radio) in WITH_WALLS else ("indoor_share", "vehicle_above_m_s")
+    walls = path_loss_of(radio).indoor_depth_m is not None
+    left_out: tuple[str, ...] = () if walls else ("indoor_share", "vehicle_above_m_s")
     if radio.get("measured") is not None:  # measured rates include penetration losses
         values = {place: keys for place, keys in values.items() if place not in ("handover", "layout")}
         left_out = ("indoor_share", "indoors_by", "vehicle_above_m_s")
@@ -163,15 +162,8 @@ def _sets_shares(data: Mapping[str, Any]) -> bool:
     name = selector.get("name") if isinstance(selector, Mapping) else selector
     kind: Any = type(selector)
     if isinstance(name, str):
-        if name not in registry.names("selectors"):
-            return False  # unknown, or code that is not yet allowed to run
-        kind = registry.get("selectors", name)
+        try:
+            kind = registry.get("selectors", name)
+        except EdgeflError:
+            return False  # unknown, or code that is not allowed to run: other code reports it
     return bool(getattr(kind, "sets", frozenset()) & {"shares", "power"})
-
-
-def _law(radio: Mapping[str, Any]) -> object:
-    """Return the name of the radio's path loss, given as a name, a mapping or an object."""
-    law = radio.get("path_loss", "umi")
-    if isinstance(law, SHAPES):
-        return registry.name_of("path_loss", law)
-    return law.get("name", "umi") if isinstance(law, Mapping) else law

@@ -50,6 +50,10 @@ def schedulers(scheduler: Scheduler) -> None:
 
 def path_loss(model: PathLoss) -> None:
     """Check that path loss is finite, and not less at longer distances or without LoS; check the LoS probability."""
+    must(
+        type(model).path_loss_db is PathLoss.path_loss_db,
+        "a run computes the loss from lines(), not by path_loss_db(): define the loss in lines()",
+    )
     distance_m = np.geomspace(*EVERYWHERE_M, 60)
     heights_m = {"bs_height_m": model.bs_height_m, "ut_height_m": model.ut_height_m}
     los_db, nlos_db = (

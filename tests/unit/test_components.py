@@ -65,6 +65,7 @@ radio:
 OUTSIDE = """\
 from dataclasses import dataclass
 from edgefl.channel.component import parameter
+from edgefl.channel.path_loss import Line, LossLines
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.schedulers.equal_share import EqualShare
 
@@ -81,8 +82,11 @@ class Walls(UMi):
     "UMi behind walls."
     loss_db: float = parameter(20.0, ge=0, description="loss of the wall, dB")
 
-    def path_loss_db(self, distance_2d_m, **radio):
-        return super().path_loss_db(distance_2d_m, **radio) + self.loss_db
+    def lines(self, **radio):
+        return LossLines(*(tuple(self.behind(one) for one in state) for state in super().lines(**radio)))
+
+    def behind(self, line):
+        return Line(line.intercept_db + self.loss_db, line.slope_db)
 """
 
 

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from edgefl.channel.layout import Wraparound
 from edgefl.channel.path_loss import LossLines, PathLoss
 from edgefl.channel.units import FloatArray
+from edgefl.config import registry
 from edgefl.config.answers import must_be_shaped, wrong
 from edgefl.engine.air.layout import LayoutSettings
 from edgefl.engine.air.radio_settings import RadioSettings
@@ -142,6 +143,12 @@ class Extent:
         Raises:
             EdgeflError: a value is outside the model's range; the message names the key and the remedy.
         """
+        if type(self._path_loss).path_loss_db is not PathLoss.path_loss_db:
+            name = registry.name_of("path_loss", self._path_loss)
+            raise EdgeflError(
+                f"{name} defines path_loss_db(), but a run computes the loss from lines(): define the loss there",
+                ("radio", "path_loss"),
+            )
         heights = {"bs_height_m": self.bs_height_m, "ut_height_m": self.ut_height_m}
         try:
             lines = self._path_loss.lines(carrier_hz=self.radio.carrier_hz, **heights)

@@ -19,8 +19,10 @@ from edgefl.channel.diversity import independent_parts
 from edgefl.channel.path_loss import PathLoss, Spreads
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.config import registry
+from edgefl.config.component import build
 from edgefl.config.scenario_fields import given_keys
 from edgefl.engine.power_models import CIRCUITS
+from edgefl.errors import EdgeflError
 
 Preset = Literal["journal", "nr"]
 
@@ -173,7 +175,7 @@ def _value(key: str, value: Any, given: Mapping[str, Any]) -> Any:
     """Return the preset's value of a key for a scenario's path loss, carrier and bandwidth."""
     match key:
         case "server_power_dbm":
-            dbm_per_mhz = _path_loss_of(given).site_dbm_per_mhz
+            dbm_per_mhz = path_loss_of(given).site_dbm_per_mhz
             if dbm_per_mhz is None:
                 dbm_per_mhz = UMi.site_dbm_per_mhz
             return round(dbm_per_mhz + 10.0 * math.log10(_band_hz(given) / 1e6), 1)
@@ -198,7 +200,7 @@ def _beams_db(given: Mapping[str, Any]) -> tuple[float, float]:
 def _spreads(given: Mapping[str, Any]) -> Spreads:
     """Return the delay and angular spreads of a scenario's links, by default those of UMi."""
     carrier_hz = _number(given, "carrier_hz", USUAL_CARRIER_HZ)
-    return _path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
+    return path_loss_of(given).spreads(carrier_hz) or UMi().spreads(carrier_hz)
 
 
 def _band_hz(given: Mapping[str, Any]) -> float:
@@ -211,15 +213,22 @@ def _number(given: Mapping[str, Any], key: str, usual: float) -> float:
     return value if isinstance(value, int | float) and 0 <= value < math.inf else usual
 
 
-def _path_loss_of(given: Mapping[str, Any]) -> PathLoss:
-    """Return the radio's path loss from a name, a mapping or an object; UMi for an unknown path loss."""
+def path_loss_of(given: Mapping[str, Any]) -> PathLoss:
+    """Return the radio's path loss from a name, a mapping or an object; UMi if there is an error in it.
+
+    Other code reports the error, such as an unknown name, or code that is not allowed to run.
+    """
     law = given.get("path_loss", "umi")
     if isinstance(law, PathLoss):
         return law
-    name = law.get("name") if isinstance(law, Mapping) else law
-    if name not in registry.names("path_loss"):
+    values = dict(law) if isinstance(law, Mapping) else {"name": law}
+    name = values.pop("name", None)
+    try:
+        return (
+            cast(PathLoss, build(registry.get("path_loss", name), values)) if isinstance(name, str) else UMi()
+        )
+    except (EdgeflError, ValueError):
         return UMi()
-    return cast(PathLoss, registry.get("path_loss", name)())
 
 
 def _fits(key: str, given: Mapping[str, Any]) -> bool:

@@ -207,6 +207,61 @@ def test_a_part_that_fails_at_work_is_blamed_by_file_and_line(
         cli.main(["validate", str(file)])
 
 
+SLIPS = """\
+from dataclasses import dataclass
+from edgefl.channel.path_loss.umi import UMi
+from edgefl.channel.schedulers.equal_share import EqualShare
+from edgefl.engine.selectors import Selector
+from edgefl.learning.lr_schedules import LrSchedule
+
+def slip(*arguments):
+    raise ValueError("my mistake")
+
+class Chooses(Selector):
+    "Fail."
+    select = slip
+
+@dataclass(frozen=True)
+class Shares(EqualShare):
+    "Fail."
+    shares = slip
+
+@dataclass(frozen=True)
+class Sees(UMi):
+    "Fail."
+    los_probability = slip
+
+class Falls(LrSchedule):
+    "Fail."
+    shape = slip
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "part"),
+    [
+        ("rounds.selector", "Chooses"),
+        ("radio.scheduler", "Shares"),
+        ("radio.path_loss", "Sees"),
+        ("learning.local.lr_schedule", "Falls"),
+    ],
+)
+def test_a_value_error_of_a_users_method_is_no_error_of_the_scenario(
+    key: str, part: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "mine_only.py").write_text(SLIPS)
+    file = folder / "mine.yaml"
+    file.write_text(
+        "name: mine\ndevices: {count: 2}\nsessions: {name: schedule, count: 1, rounds: 1}\n"
+        "learning: {dataset: digits, model: logistic}\n"
+    )
+    assert (
+        code_of("run", "--allow-code", file, "--out", folder / "run", "--set", f"{key}=mine_only:{part}") == 2
+    )
+    line = SLIPS.splitlines().index('    raise ValueError("my mistake")') + 1
+    assert f"{folder / 'mine_only.py'}:{line} slip: ValueError: my mistake" in capsys.readouterr().err
+
+
 def test_a_method_with_too_few_arguments_is_blamed_where_it_is_defined(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

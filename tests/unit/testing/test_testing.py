@@ -9,6 +9,7 @@ import pytest
 from pydantic import ConfigDict, Field
 from torch import Tensor
 
+from edgefl.channel.path_loss import Line, LossLines
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.schedulers import Flows
 from edgefl.channel.schedulers.equal_share import EqualShare
@@ -172,8 +173,17 @@ class Levelling(EqualShare):
 class Louder(UMi):
     """A path loss that decreases with distance."""
 
+    def lines(self, **radio: Any) -> LossLines:
+        falling = (Line(100.0, -20.0),)
+        return LossLines(falling, falling)
+
+
+@dataclass(frozen=True)
+class Unread(UMi):
+    """A path loss that a run would ignore."""
+
     def path_loss_db(self, distance_2d_m: Any, **radio: Any) -> np.ndarray:
-        return -super().path_loss_db(distance_2d_m, **radio)
+        return 20.0 + super().path_loss_db(distance_2d_m, **radio)
 
 
 class Unscaled(Logistic):
@@ -215,6 +225,7 @@ def local() -> type[Component]:
         (Generous, "Generous: shares must sum to at most the whole band"),
         (Levelling, "Levelling: shares.. modified flows.snr: work on a copy"),
         (Louder, "Louder: path loss must not fall with distance"),
+        (Unread, "Unread: a run computes the loss from lines.., not by path_loss_db"),
         (Undescribed, "Undescribed.mystery: give it a description"),
         (BadDefault, "BadDefault: a default is outside its bounds"),
         (Loose, "Loose accepts unknown parameters: forbid them like its base class"),
