@@ -94,6 +94,8 @@ class Scheduler(ChannelComponent, ABC):
     """Base class of all schedulers, which share the band among the flows of one direction of a cell."""
 
     per_slot: ClassVar[bool]
+    # whether shares are computed from Shannon's rates in flat fading, not from a CQI table or several taps
+    of_shannon: ClassVar[bool] = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -31,6 +31,7 @@ class MinMaxLatency(Scheduler):
     """
 
     per_slot: ClassVar[bool] = False
+    of_shannon: ClassVar[bool] = True
 
     def shares(self, flows: Flows) -> FloatArray:
         airtime = flows.remaining_bits / flows.mean_rate(1.0)

@@ -143,8 +143,10 @@ class RadioSettings(Section):
                     "links below the lowest CQI carry no data, but none would be given up: set monitoring.t310_s,"
                     " or link.rates: shannon"
                 )
-            if scheduler_name == "min_max_latency":
-                yield "min_max_latency supports only Shannon's rates: set link.rates: shannon, or another scheduler"
+            if scheduler.of_shannon:
+                yield (
+                    f"{scheduler_name} supports only Shannon's rates: set link.rates: shannon, or another scheduler"
+                )
         if self.monitoring.coverage_margin_db is not None:
             if self.link.rates == "shannon":
                 yield "monitoring.coverage_margin_db is relative to the lowest CQI: set link.rates: cqi"
@@ -159,8 +161,8 @@ class RadioSettings(Section):
         """Yield an error message for each conflict between keys about the division of the band."""
         uplink_full = self.budget.uplink_rule == "full"
         power_by_block = "set budget.power_over_share: per_resource_block"
-        if self.link.frequency_taps > 1 and scheduler_name == "min_max_latency":
-            yield "min_max_latency supports only flat fading: set link.frequency_taps: 1, or another scheduler"
+        if self.link.frequency_taps > 1 and scheduler.of_shannon:
+            yield f"{scheduler_name} supports only flat fading: set link.frequency_taps: 1, or another scheduler"
         if self.by_slot and self.budget.power_over_share == "full":
             yield f"with interference: slot each neighbour spreads its power over the whole band: {power_by_block}"
         if self.by_slot and self.fidelity == "renewal":

@@ -12,6 +12,7 @@ from edgefl.channel.path_loss.uma import UMa
 from edgefl.channel.path_loss.umi import UMi
 from edgefl.channel.schedulers import Flows
 from edgefl.channel.schedulers.max_rate import MaxRate
+from edgefl.channel.schedulers.min_max_latency import MinMaxLatency
 from edgefl.channel.schedulers.proportional_fair import ProportionalFair
 from edgefl.channel.schedulers.round_robin import RoundRobin
 from edgefl.engine.churn.always_on import AlwaysOn
@@ -47,6 +48,11 @@ class Walled(UMi):
         return super().path_loss_db(distance_2d_m, **radio) + 20.0
 
 
+@dataclass(frozen=True)
+class Together(MinMaxLatency):
+    """Min-max latency under another name."""
+
+
 class Quickest(LeastTime):
     """Least time under another name."""
 
@@ -80,6 +86,13 @@ def test_a_preset_fixes_the_shares_that_a_subclass_of_a_decider_sets() -> None:
         made(rounds={"selector": {"name": name, "count": 2}}) for name in (named(Quickest), "least_time")
     )
     assert ours.radio.sharing == theirs.radio.sharing == "static"
+
+
+def test_a_subclass_of_a_scheduler_needs_the_rates_of_its_base() -> None:
+    with refused_at("radio", "Together supports only Shannon's rates: set link.rates: shannon"):
+        made(radio={"scheduler": named(Together)})
+    with refused_at("radio", "Together supports only flat fading: set link.frequency_taps: 1"):
+        made(radio={"scheduler": named(Together), "link": {"rates": "shannon", "frequency_taps": 4}})
 
 
 def test_a_path_loss_that_a_run_would_ignore_is_refused() -> None:
