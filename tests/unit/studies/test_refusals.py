@@ -34,6 +34,11 @@ learning.local.batch | 0 | grid: {learning.local.batch: [0]}
 learning.local.lr | true | variants: {a: {learning.local.lr: true}}
 devices.count | 1:30 | variants: {a: {devices.count: 1:30}}
 question.variants | 'a' | question: {metric: energy_j, variants: [a, a], precision: 1, budget: 3}
+variants.a.devices.count | the grid sets | variants: {a: {devices.count: 7}}\ngrid: {devices.count: [5, 6]}
+variants.a.devices | devices.count | variants: {a: {devices: {count: 7}}}\ngrid: {devices.count: [5, 6]}
+variants.a.devices.count | devices, | variants: {a: {devices.count: 7}}\ngrid: {devices: [{count: 6}]}
+variants.a.duration_s | label | variants: {a: {duration_s: 9}}\ngrid: {x: {zip: {duration_s: [5], name: [b]}}}
+grid.x.y.devices.count | the grid sets | grid: {devices.count: [5, 6], x: {y: {devices.count: 7}}}
 choose.key | devices.count | grid: {learning.local.lr: [0.1, 0.2]}\nchoose: {key: devices.count, by: validation}
 """
 
