@@ -292,6 +292,8 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     sentence = f"its status is '{status}', not 'completed'"
     own_code = (run.get("identity") or {}).get("code")
     resume = f"`edgefl resume {shlex.quote(str(directory))}{' --allow-code' if own_code else ''}`"
+    if learner := (run.get("learner") or {}).get("name"):  # an object in Python, which no command can make
+        resume = f"`edgefl.resume({str(directory)!r}, learner=...)` in Python, with {learner}"
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"
