@@ -144,8 +144,7 @@ def test_a_run_with_an_external_learner_is_resumed_in_python(under_way: Making) 
     (path / "run.json").write_text(json.dumps(about | {"learner": {"name": "mine:Ridge"}}))
     told = text(watching.find(path)[0].look(), width=400)
     assert (
-        f"continue there with: edgefl.resume({str(path)!r}, learner=...) # in Python, with mine:Ridge"
-        in told
+        f"continue there with: edgefl.resume({str(path)!r}, learner=...) # in Python, with mine:Ridge" in told
     )
 
 
