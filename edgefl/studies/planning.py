@@ -9,11 +9,11 @@ from typing import Any
 
 from edgefl.config import shipped
 from edgefl.config.yaml_source import Source, assignment
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
-from edgefl.scenario.scenario import Scenario, from_source, override
+from edgefl.scenario.scenario import Scenario, from_source, is_study, override
 from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of, labelled_by_author
 
 
@@ -127,11 +127,16 @@ def _base(source: Source, study: Study) -> Source:
     beside, named = source.path.parent / study.scenario, Path(study.scenario)
     shipped_one = len(named.parts) == 1 and not named.suffix and not beside.exists()
     try:
-        return Source(shipped.find(named, "scenario") if shipped_one else beside)
+        base = Source(shipped.find(named, "scenario") if shipped_one else beside)
     except EdgeflError as error:
         if shipped_one or isinstance(error.__cause__, OSError):
             raise source.error(("scenario",), str(error)) from error
         raise  # the error already names a line of the scenario
+    if is_study(base):
+        own = base.data.get("scenario")
+        example = f", such as {quoted(own)}, from which that study begins" if isinstance(own, str) else ""
+        raise source.error(("scenario",), f"{base.path} is a study: name a scenario{example}")
+    return base
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:

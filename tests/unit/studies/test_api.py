@@ -49,6 +49,11 @@ def test_every_public_class_says_more_than_its_name() -> None:
     [
         (lambda: edgefl.simulate(7), "", "a dict of the same keys, or a Scenario; got 7"),
         (lambda: edgefl.simulate({"name": "a"}), "devices", ""),
+        (
+            lambda: edgefl.simulate({"name": "a", "scenario": "b", "variants": {}}),
+            "",
+            "edgefl.study(...) runs it",
+        ),
         (lambda: edgefl.record({"name": "a"}, "runs/never"), "devices", ""),
         (lambda: edgefl.load_scenario(None), "", "a dict of the same keys, or a Scenario; got None"),
         (lambda: edgefl.Results("nowhere").info, "nowhere", ""),

@@ -68,6 +68,13 @@ def test_a_scenario_that_is_missing_is_refused_at_its_key(tmp_path: Path) -> Non
     assert "study.yaml" not in str(refusal.value), "the line of the scenario is enough"
 
 
+def test_a_study_is_no_base_of_a_study(tmp_path: Path) -> None:
+    (tmp_path / "digits.yaml").write_text(STUDY.replace("digits.yaml", "base.yaml") + ONE)
+    (tmp_path / "study.yaml").write_text(STUDY + ONE)
+    with refused_at("scenario", "study.yaml:2", "digits.yaml is a study: name a scenario", "'base.yaml'"):
+        plan(tmp_path / "study.yaml")
+
+
 @pytest.mark.parametrize(
     "name", ["../up", "/absolute", "a/b", "..", "", " a", "a ", "a" * (LONGEST_LABEL + 1)]
 )
