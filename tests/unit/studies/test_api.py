@@ -199,6 +199,8 @@ def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
         edgefl.study(study, {"b": None})
     with refused_at("", "variant: unknown key: did you mean 'variants'?"):
         edgefl.study({"scenario": base, "variant": {}})
+    with refused_at("variants", "got 'runs/s'; name the study's directory as out='runs/s'"):
+        edgefl.study(study, "runs/s")  # type: ignore[arg-type]
     with refused_at("", "varies nothing") as refusal:
         edgefl.study({"scenario": base})
     # the error names no file, as the caller passed a dict
