@@ -32,7 +32,7 @@ CHANGING = (
 
 
 def _is_count(given: object) -> bool:
-    return isinstance(given, Integral) and not isinstance(given, bool) and given >= 1
+    return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
 
 
 def _check(name: str, given: object, fits: bool, wanted: str) -> None:
@@ -59,7 +59,9 @@ class Openings:
         _check("pilot_sessions", pilot_sessions, _is_count(pilot_sessions), "a whole number of at least 1")
         _check("rounds", rounds, rounds is None or _is_count(rounds), "a whole number of at least 1, or None")
         share: object = changed_share
-        fits = share is None or (isinstance(share, Real) and not isinstance(share, bool) and 0 < share <= 1)
+        fits = share is None or (
+            isinstance(share, Real) and not isinstance(share, bool) and 0 < float(share) <= 1
+        )
         _check("changed_share", share, fits, "a number above 0 and up to 1, or None")
         self.name, self._warm_start = name, warm_start
         self._rounds, self._changed_share, self._pilots = rounds, changed_share, pilot_sessions
