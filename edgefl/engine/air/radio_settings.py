@@ -202,7 +202,7 @@ class RadioSettings(Section):
 
     @property
     def only_dynamic(self) -> list[str]:
-        """The keys whose values need dynamically shared bands."""
+        """Keys with values that need a dynamically shared band."""
         needs = {
             "radio.scheduler": self.scheduler.per_slot,
             "radio.tdd.pattern: F": self.flexible,
