@@ -59,7 +59,7 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
         The table `Runs.info`, the folder that contains all runs, and facts that a reader has to know.
 
     Raises:
-        ValueError: a folder does not exist, has no readable run, or is given twice.
+        ValueError: a folder does not exist or has no readable run, or a run is given twice.
     """
     given = [path] if isinstance(path, str | Path) else path
     lists = ([one] if isinstance(one, str | Path) else one for one in given)
@@ -71,9 +71,13 @@ def find_runs(path: Paths, names: Sequence[str], partial: bool | None) -> tuple[
     if names and len(names) != len(roots):
         raise ValueError(f"{len(names)} names for {len(roots)} folders: give one name per folder")
     remarks = Remarks(home=_beside(roots) if len(roots) > 1 else roots[0])
-    rows, left_out = [], dict[str, list[Path]]()
+    rows, left_out, within = [], dict[str, list[Path]](), dict[Path, Path]()
     for number, root in enumerate(roots):
         for row in _rows(root, partial, left_out):
+            if (other := within.setdefault(row["path"].resolve(), root)) != root:
+                raise ValueError(
+                    f"the run {row['path']} is given twice, by {other} and by {root}: give different folders"
+                )
             rows.append({"folder": number, **row, "place": (0, number, *row["place"])})
     for reason, paths in left_out.items():
         several = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
@@ -292,6 +296,8 @@ def _what_is_missing(run: dict[str, Any], directory: Path) -> str:
     sentence = f"its status is '{status}', not 'completed'"
     own_code = (run.get("identity") or {}).get("code")
     resume = f"`edgefl resume {shlex.quote(str(directory))}{' --allow-code' if own_code else ''}`"
+    if learner := (run.get("learner") or {}).get("name"):  # an object in Python, which no command can make
+        resume = f"`edgefl.resume({str(directory)!r}, learner=...)` in Python, with {learner}"
     if status == "failed" and run.get("error"):
         error = " ".join(str(run["error"]).split())
         shown = error if len(error) <= MOST_OF_AN_ERROR else f"{error[:MOST_OF_AN_ERROR].rstrip()} …"

@@ -67,7 +67,14 @@ def study(
             `edgefl.studies.IncompleteStudy`: some runs failed, and all others are complete.
     """
     if not isinstance(variants, Mapping | None):
-        raise EdgeflError(f"variants: give a dict from names to overrides, got {clipped(repr(variants))}")
+        hint = (
+            f"; name the study's directory as out={str(variants)!r}"
+            if isinstance(variants, str | Path)
+            else ""
+        )
+        raise EdgeflError(
+            f"variants: give a dict from names to overrides, got {clipped(repr(variants))}{hint}"
+        )
     seeds = () if isinstance(seeds, tuple) and not seeds else _whole(seeds)
     with showing(progress) as shown:
         from edgefl import studies

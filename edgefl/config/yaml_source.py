@@ -1,5 +1,6 @@
 """Read YAML files with line numbers, apply dotted overrides, and raise errors with place and remedy."""
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -68,7 +69,9 @@ class Source:
                 raise EdgeflError(f"{origin}: {quoted(part)} is {quoted(inner)} and has no keys below it")
             target[part] = inner
             target = inner
-        target[place[-1]] = value
+        target[place[-1]] = copy.deepcopy(
+            value
+        )  # later overrides of keys below do not change the caller's value
         # this override replaces earlier overrides of keys below this one
         for below in [other for other in self._overrides if other[: len(place)] == place]:
             del self._overrides[below]

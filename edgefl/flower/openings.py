@@ -1,13 +1,14 @@
 """Track the progress of a wrapped strategy's session, and keep the models of past sessions."""
 
 from collections.abc import Mapping
+from numbers import Integral, Real
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgefl.config import registry
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.learning.warm_starts import Final, Saved, WarmStart
 from edgefl.learning.warm_starts._answers import opening_of, pilot_of, retained_by
 
@@ -30,12 +31,23 @@ CHANGING = (
 )
 
 
+def _is_count(given: object) -> bool:
+    return isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 1
+
+
+def _check(name: str, given: object, fits: bool, wanted: str) -> None:
+    if not fits:
+        raise EdgeflError(f"{name} is {quoted(given)}: pass {wanted}")
+
+
 class Openings:
     """The models of past sessions, and the progress of the current session; a model is arrays by name."""
 
     def __init__(
         self, warm_start: WarmStart, rounds: int | None, changed_share: float | None, pilot_sessions: int
     ) -> None:
+        own = isinstance(warm_start, WarmStart)
+        _check("warm_start", warm_start, own, "one of edgefl.learning.warm_starts, such as Similarity()")
         name = registry.name_of("warm_starts", warm_start)
         if name == "continuous" or getattr(warm_start, "check", False):
             raise EdgeflError(
@@ -44,8 +56,13 @@ class Openings:
             )
         if getattr(warm_start, "pilot_model", "mean") == "good":
             raise EdgeflError("pilot_model good needs accuracies of pilot sessions: choose mean or ema")
-        if pilot_sessions < 1:
-            raise EdgeflError(f"pilot_sessions is {pilot_sessions}; it must be at least 1")
+        _check("pilot_sessions", pilot_sessions, _is_count(pilot_sessions), "a whole number of at least 1")
+        _check("rounds", rounds, rounds is None or _is_count(rounds), "a whole number of at least 1, or None")
+        share: object = changed_share
+        fits = share is None or (
+            isinstance(share, Real) and not isinstance(share, bool) and 0 < float(share) <= 1
+        )
+        _check("changed_share", share, fits, "a number above 0 and up to 1, or None")
         self.name, self._warm_start = name, warm_start
         self._rounds, self._changed_share, self._pilots = rounds, changed_share, pilot_sessions
         self.number = 0  # number of the session

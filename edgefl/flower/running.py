@@ -24,6 +24,7 @@ from edgefl.contract import (
 )
 from edgefl.errors import EdgeflError, quoted
 from edgefl.flower import arguments
+from edgefl.flower.copies import copies_of
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of, whole
@@ -58,7 +59,8 @@ def learner(
 
     Args:
         client_app: runs on each device and keeps its context; node_config has partition-id, num-partitions and seed.
-        strategy: a strategy of flwr.serverapp or flwr.server; for several cells, a function of `Assignment`.
+        strategy: a strategy of flwr.serverapp or flwr.server, which is copied for each run and cell; or a function
+            of `Assignment` that makes a strategy.
         initial: the first model, a list of NumPy arrays or an ArrayRecord; optional for flwr.server strategies.
         evaluate: function (round, arrays) -> MetricRecord or None that tests the model at the server (evaluate_fn).
         tests_on_devices: whether to use the strategy's evaluation on present devices if there is no test at the
@@ -77,12 +79,12 @@ def learner(
         client_app, strategy, evaluate=evaluate, config=config, epochs=epochs, batch=batch, columns=columns
     )
 
+    own_of = strategy if callable(strategy) else copies_of(strategy)
+
     def make(told: Assignment) -> _FlowerLearner:
-        own = strategy(told) if callable(strategy) else strategy
+        own = own_of(told)
         nodes = Nodes(client_app, told.devices, told.streams.below("flower", told.cell))
         rounds = rounds_of(own, nodes, initial, config or {}, evaluate)
-        if not callable(strategy) and len(told.sites_m) > 1:
-            _check_first_use(own)
         kind: type[_FlowerLearner] = _ResumableFlowerLearner
         try:
             state_of(own)
@@ -114,14 +116,6 @@ def _functions_of(client_app: ClientApp) -> list[Any]:
         elif inspect.isfunction(one):
             functions.append(one)
     return functions
-
-
-def _check_first_use(strategy: Any) -> None:
-    if getattr(strategy, "_used_by_edgefl", False):
-        raise EdgeflError(
-            "one strategy for several cells would mix their models: pass a function that makes one for each"
-        )
-    strategy._used_by_edgefl = True
 
 
 @dataclass(eq=False)

@@ -71,6 +71,8 @@ class _Around:
         self._probing = False
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # such as __deepcopy__, which would copy only the inner strategy
+            raise AttributeError(name)
         return getattr(vars(self)["inner"], name)
 
     def state_dict(self) -> dict[str, Any]:

@@ -22,9 +22,12 @@ Each method is called between rounds; after resuming, a round that was trained b
 Without these methods an unfinished run starts over, and run.json says so.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -43,6 +46,8 @@ from edgefl.scenario.world import World
 __all__ = ["Assignment"]
 
 RESUMABLE = ("state", "restore", "stages")
+# learner objects that have trained, by id, since an object may not be hashable
+_trained: WeakValueDictionary[int, Any] = WeakValueDictionary()
 NEEDED = ("session", "flops_per_sample", "payload_bits")
 
 
@@ -100,9 +105,12 @@ class OutsideLearner:
         # declares otherwise
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
+        self._restored = False
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the learner's stages, each checked; one stage must continue until the session policy ends it."""
+        if self._start is None and not self._restored:
+            _warn_of_earlier_run(self._learner, self._where)
         self._start = start
         endless = False
         where = self._where.at(session=start.number)
@@ -136,7 +144,20 @@ class OutsideLearner:
 
     def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
         """Restore the learner's state from a snapshot."""
+        self._restored = True
         self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
+
+
+def _warn_of_earlier_run(learner: Any, where: Where) -> None:
+    """Warn if a learner object has trained in an earlier run of this process, and may keep that run's state."""
+    with suppress(TypeError):  # a class with __slots__ may allow no weak references
+        if _trained.get(id(learner)) is learner:
+            warnings.warn(
+                f"{where}: this object has trained in an earlier run, and may begin with that run's state: give a"
+                " class, or a function that makes a learner",
+                stacklevel=1,
+            )
+        _trained[id(learner)] = learner
 
 
 def _assignments(world: World) -> dict[int, Assignment]:

@@ -189,9 +189,10 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         try:
             return self._scenario.with_(rounds__selector=decider)
         except EdgeflError as error:
-            # the user knows no decider, and `sharing: dynamic` would be refused next
+            # the user knows no decider, and remedies with `sharing: dynamic` would be refused next
             cause = str(error).replace(f"the selector {name_of('selectors', decider)}", "the environment")
-            cause = cause.removesuffix(": set sharing: dynamic")
+            for remedy in (": set sharing: dynamic", ": leave one of the two out"):
+                cause = cause.partition(remedy)[0]
             raise EdgeflError(
                 f"shares and power can be controlled only with radio.sharing: static ({cause}): leave shares and"
                 " power out of controls, or change the scenario"

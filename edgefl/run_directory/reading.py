@@ -120,7 +120,12 @@ def consent(about: Mapping[str, Any]) -> str:
 
 
 def resume_command(path: Path, about: Mapping[str, Any]) -> str:
-    """Return the command that resumes the run in a directory, given the content of its run.json."""
+    """Return the command that resumes the run in a directory, given the content of its run.json.
+
+    A run with an external learner needs the learner's object, so it is resumed by a call in Python.
+    """
+    if learner := (about.get("learner") or {}).get("name"):
+        return f"edgefl.resume({str(path)!r}, learner=...) # in Python, with {learner}"
     return f"edgefl resume {shlex.quote(str(path))}{consent(about)}"
 
 

@@ -116,8 +116,40 @@ def _several_models(s: Sections) -> Broken:
 def _no_fixed_shares(s: Sections) -> Broken:
     if s.radio.measured is not None:
         yield ("radio", "measured"), "measured rates have neither", "use another selector"
-    what = "with dynamic sharing, shares change"
-    yield from _if(s.radio.sharing != "static", "radio.sharing", what, "set sharing: static")
+    if s.radio.sharing != "static":
+        yield _of_sharing(
+            "static", "with dynamic sharing, shares change", [*_dynamic(s), *s.radio.only_dynamic]
+        )
+
+
+def _no_dynamic_shares(s: Sections) -> Broken:
+    if s.radio.sharing != "dynamic":
+        yield _of_sharing("dynamic", "static shares are fixed for a whole round", _fixed(s))
+
+
+def _of_sharing(needed: str, what: str, opposed: list[str]) -> tuple[tuple[str, ...], str, str]:
+    """Return a conflict of `radio.sharing`; if other parts need the opposite, setting this key would not help."""
+    if opposed:
+        other = {"static": "dynamic", "dynamic": "static"}[needed]
+        return ("radio", "sharing"), f"{opposed[0]} needs sharing: {other}", "leave one of the two out"
+    return ("radio", "sharing"), what, f"set sharing: {needed}"
+
+
+def _dynamic(s: Sections) -> list[str]:
+    """Return the parts that need shares of the band that may change at any time."""
+    return [s.server] * s.own.rounds.overlap + ["a scenario with several federations"] * s.several
+
+
+def _fixed(s: Sections) -> list[str]:
+    """Return the parts that need shares and powers that are fixed during a round."""
+    # the minimum energy is computed for shares that are fixed for a round; if shares change, less may suffice
+    return _deciding(s) + ["record.energy_excess"] * s.energy_excess
+
+
+def _deciding(s: Sections) -> list[str]:
+    selector = s.own.rounds.selector
+    sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
+    return [f"the selector {registry.name_of('selectors', selector)}"] * sets
 
 
 ROWS = (
@@ -126,12 +158,7 @@ ROWS = (
     Row(
         "dynamic_shares",
         "shares of the band that may change at any time",
-        lambda s: _if(
-            s.radio.sharing != "dynamic",
-            "radio.sharing",
-            "static shares are fixed for a whole round",
-            "set sharing: dynamic",
-        ),
+        _no_dynamic_shares,
     ),
     Row(
         "unicast",
@@ -204,11 +231,7 @@ ROWS = (
             s.own.rounds.overlap, "learning.theory", f"with {s.server} rounds overlap", "leave theory out"
         ),
     ),
-    Row(
-        "fixed_shares",
-        "shares and powers that are fixed during a round",
-        _no_fixed_shares,
-    ),
+    Row("fixed_shares", "shares and powers that are fixed during a round", _no_fixed_shares),
     Row(
         "own_power",
         "power spread over a device's share",
@@ -267,26 +290,23 @@ ROWS = (
 
 def asked_by(s: Sections) -> dict[str, list[str]]:
     """Map the code of each need to the names of the scenario's parts that have this need."""
-    learning, selector = s.own.learning, s.own.rounds.selector
+    learning = s.own.learning
     overlapping = [s.server] * s.own.rounds.overlap
     tiers = overlapping * (s.own.rounds.overlap and s.own.rounds.server.has_tiers)
     several = ["a scenario with several federations"] * s.several
     cloud = ["a cloud"] * (s.own.cloud is not None)
-    sets = isinstance(selector, Decider) and bool(selector.sets & {"shares", "power"})
-    deciding = [f"the selector {registry.name_of('selectors', selector)}"] * sets
     asked = {
         "measured_rates": ["radio.measured"] * (s.radio.measured is not None),
         "band_alone": several,
-        "dynamic_shares": overlapping + several,
+        "dynamic_shares": _dynamic(s),
         "unicast": overlapping + several,
         "one_by_one": overlapping,
         "places": overlapping,
         "whole_tiers": tiers,
         "mean_of_models": cloud + tiers,
         "one_model": cloud,
-        # the minimum energy is computed for shares that are fixed for a round; if shares change, less may suffice
-        "fixed_shares": deciding + ["record.energy_excess"] * s.energy_excess,
-        "own_power": deciding,
+        "fixed_shares": _fixed(s),
+        "own_power": _deciding(s),
     }
     if learning is None:
         return {row.code: [] for row in ROWS} | asked

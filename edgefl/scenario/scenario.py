@@ -260,6 +260,8 @@ def load(
         )
     if isinstance(scenario, Mapping):
         source = Source.of(scenario)
+        if is_study(source):
+            raise EdgeflError("this dict is a study; edgefl.study(...) runs it")
     else:
         source = Source(shipped.find(Path(scenario), "scenario"))
         if is_study(source):

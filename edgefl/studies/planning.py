@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 from edgefl.config import shipped
 from edgefl.config.yaml_source import Source, assignment
-from edgefl.errors import EdgeflError
+from edgefl.errors import EdgeflError, quoted
 from edgefl.run.study_membership import StudyMembership
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.prepared import Prepared
-from edgefl.scenario.scenario import Scenario, from_source, override
-from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of
+from edgefl.scenario.scenario import Scenario, from_source, is_study, override
+from edgefl.studies.study_file import ChoiceSettings, QuestionSettings, Study, folder_of, labelled_by_author
 
 
 def _named(member: StudyMembership) -> str:
@@ -126,11 +127,16 @@ def _base(source: Source, study: Study) -> Source:
     beside, named = source.path.parent / study.scenario, Path(study.scenario)
     shipped_one = len(named.parts) == 1 and not named.suffix and not beside.exists()
     try:
-        return Source(shipped.find(named, "scenario") if shipped_one else beside)
+        base = Source(shipped.find(named, "scenario") if shipped_one else beside)
     except EdgeflError as error:
         if shipped_one or isinstance(error.__cause__, OSError):
             raise source.error(("scenario",), str(error)) from error
         raise  # the error already names a line of the scenario
+    if is_study(base):
+        own = base.data.get("scenario")
+        example = f", such as {quoted(own)}, from which that study begins" if isinstance(own, str) else ""
+        raise source.error(("scenario",), f"{base.path} is a study: name a scenario{example}")
+    return base
 
 
 def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembership) -> Scenario:
@@ -144,16 +150,44 @@ def _varied(source: Source, study: Study, unchanged: Source, about: StudyMembers
     """
     varied = copy.deepcopy(unchanged)
     try:
-        for axis, label in about.setting.items():
-            for key, value in study.grid[axis][label].items():
-                varied.override(key, value, source.where(("grid", axis, label, key)))
-        for key, value in (study.variants[about.variant] or {}).items():
-            varied.override(key, value, source.where(("variants", about.variant, key)))
+        _set_all(varied, source, study, about)
         scenario = from_source(varied)
         _check_aims(study, scenario)
     except EdgeflError as error:
         raise EdgeflError(f"{_named(about)}: {error}") from error
     return scenario
+
+
+def _set_all(varied: Source, source: Source, study: Study, about: StudyMembership) -> None:
+    """Apply the overrides of a setting, and then those of a variant, which take precedence.
+
+    Raises:
+        EdgeflError: an override changes a value that the setting's label states; a label that the study's author
+            chose states no value.
+    """
+    stated: list[tuple[str, Any]] = []
+    steps = [(("grid", axis, label), study.grid[axis][label]) for axis, label in about.setting.items()]
+    for place, overrides in [*steps, (("variants", about.variant), study.variants[about.variant] or {})]:
+        for key, value in overrides.items():
+            varied.override(key, value, source.where((*place, key)))
+            if lost := [each for each, kept in stated if not _holds(varied.data, each.split("."), kept)]:
+                raise source.error(
+                    (*place, key),
+                    f"changes {lost[0]}, which the grid sets, so the setting's label would be wrong: leave out one of"
+                    " the two, or name the settings yourself, as axis -> label -> overrides",
+                )
+        if place[0] == "grid" and not labelled_by_author(source.data.get("grid", {}).get(place[1])):
+            stated += overrides.items()
+
+
+def _holds(data: Any, place: Sequence[str], value: Any) -> bool:
+    """Return whether a document still has a value at a place; keys may have been added to a component or section."""
+    for part in place:
+        data = (data if isinstance(data, dict) else {"name": data}).get(part)
+    if isinstance(data, dict) or isinstance(value, dict):
+        parts = value if isinstance(value, dict) else {"name": value}
+        return all(_holds(data, [key], own) for key, own in parts.items())
+    return bool(data == value)
 
 
 def _check_aims(study: Study, scenario: Scenario) -> None:

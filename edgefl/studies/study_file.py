@@ -248,6 +248,11 @@ def _zipped(axis: str, lists: Any) -> Iterator[Overrides]:
         yield dict(zip(lists, values, strict=True))
 
 
+def labelled_by_author(points: Any) -> bool:
+    """Return whether an axis, as the file has it, has labels from its author; other labels state the values."""
+    return isinstance(points, dict) and list(points) != [ZIP]
+
+
 def _axis(key: str, values: list[Any], taken: Container[str]) -> str:
     """Name the axis of a dotted key by the key's last part, without a unit if the values' labels have one."""
     without = units.bare(key)

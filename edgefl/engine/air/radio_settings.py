@@ -161,6 +161,7 @@ class RadioSettings(Section):
         """Yield an error message for each conflict between keys about the division of the band."""
         uplink_full = self.budget.uplink_rule == "full"
         power_by_block = "set budget.power_over_share: per_resource_block"
+        dynamic = "set sharing: dynamic, or"
         if self.link.frequency_taps > 1 and scheduler.of_shannon:
             yield f"{scheduler_name} supports only flat fading: set link.frequency_taps: 1, or another scheduler"
         if self.by_slot and self.budget.power_over_share == "full":
@@ -175,17 +176,17 @@ class RadioSettings(Section):
                 " static"
             )
         if self.flexible and self.sharing != "dynamic":
-            yield "tdd.pattern: F follows the data, but sharing: static fixes shares: set sharing: dynamic"
+            yield f"tdd.pattern: F follows the data, but sharing: static fixes shares: {dynamic} another pattern"
         if self.flexible and self.downlink == "broadcast":
             yield "tdd.pattern: F does not fit a broadcast, which has its own slots: set downlink: unicast"
         if self.background is not None and self.sharing != "dynamic":
             yield (
-                "background traffic changes within a round, but sharing: static fixes shares: set sharing: dynamic"
+                f"background traffic changes within a round, but sharing: static fixes shares: {dynamic} leave it out"
             )
         if self.background is not None and self.budget.power_over_share == "full":
             yield f"with background traffic a site spreads a fixed power over the whole band: {power_by_block}"
         if scheduler.per_slot and self.sharing == "static":
-            yield f"{scheduler_name} decides slot by slot: set sharing: dynamic"
+            yield f"{scheduler_name} decides slot by slot: {dynamic} another scheduler"
         if self.sharing == "dynamic" and self.fidelity == "renewal":
             yield "a dynamically shared band is simulated slot by slot: set fidelity: auto or slot"
 
@@ -204,6 +205,16 @@ class RadioSettings(Section):
     def fading_block(self) -> int:
         """Number of slots of a link's fading that are drawn at once."""
         return SHORT_BLOCK if self.preset == "nr" else BLOCK
+
+    @property
+    def only_dynamic(self) -> list[str]:
+        """Keys with values that need a dynamically shared band."""
+        needs = {
+            "radio.scheduler": self.scheduler.per_slot,
+            "radio.tdd.pattern: F": self.flexible,
+            "radio.background": self.background is not None,
+        }
+        return [key for key, needed in needs.items() if needed]
 
     @property
     def flexible(self) -> bool:

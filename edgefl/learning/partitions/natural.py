@@ -15,7 +15,8 @@ class Natural(Staying):
 
     With fewer devices than groups, random groups or the largest groups are used; the samples of all other groups
     remain unused. The data set must state the origin of its samples: Shakespeare (roles), FEMNIST (writers),
-    synthetic (devices). Source: McMahan et al., AISTATS 2017; FLASH, section 5.1.
+    synthetic (devices), csv with a column of groups, npz with an array `groups`. Source: McMahan et al., AISTATS
+    2017; FLASH, section 5.1.
     """
 
     choice: Literal["random", "largest"] = Field(
@@ -30,8 +31,9 @@ class Natural(Staying):
     ) -> np.ndarray:
         if inputs.groups is None:
             raise EdgeflError(
-                "the natural partition needs a data set that names the origin of each sample: shakespeare,"
-                " femnist or synthetic; for others choose dirichlet or iid"
+                "the natural partition needs the origin of each sample: choose shakespeare, femnist or synthetic,"
+                " name csv's column of groups (columns: {group: ...}), give npz an array of groups, or choose"
+                " dirichlet or iid"
             )
         counts = np.bincount(inputs.groups)
         device_of = np.full(len(counts), -1)

@@ -31,6 +31,10 @@ def test_two_runs_of_one_scenario_are_told_apart_by_their_folders(write_run: Wri
         load_runs([a, b], names=("old",))
     with pytest.raises(ValueError, match="given twice"):
         load_runs([a, a])
+    with pytest.raises(
+        ValueError, match=f"the run {a} is given twice, by {a.parent} and by {a}: give different"
+    ):
+        load_runs([a.parent, a])
 
 
 def test_the_folder_above_loose_runs_names_them_as_a_pattern_does(write_run: Write) -> None:

@@ -3,6 +3,7 @@
 import math
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -93,6 +94,15 @@ def test_a_run_whose_process_is_gone_is_not_waited_for(write_run: Write) -> None
 def test_a_run_with_own_code_is_continued_with_consent(write_run: Write) -> None:
     path = write_run("mine", ROUNDS, SESSIONS, status="interrupted", identity={"code": {"mine": "0123"}})
     with pytest.raises(ValueError, match=rf"continue it with `edgefl resume {path} --allow-code`"):
+        load_runs(path)
+
+
+def test_a_run_with_an_external_learner_is_continued_in_python(write_run: Write) -> None:
+    """No command can make the learner's object."""
+    about = {"identity": {"code": {"mine": "0123"}}, "learner": {"name": "mine:Ridge", "resumable": True}}
+    path = write_run("mine", ROUNDS, SESSIONS, status="interrupted", **about)
+    call = re.escape(f"`edgefl.resume({str(path)!r}, learner=...)` in Python, with mine:Ridge")
+    with pytest.raises(ValueError, match=f"continue it with {call}"):
         load_runs(path)
 
 

@@ -138,6 +138,16 @@ def test_silence_is_told(under_way: Making) -> None:
     )
 
 
+def test_a_run_with_an_external_learner_is_resumed_in_python(under_way: Making) -> None:
+    path = under_way(3, silent_s=600.0)
+    about = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps(about | {"learner": {"name": "mine:Ridge"}}))
+    told = text(watching.find(path)[0].look(), width=400)
+    assert (
+        f"continue there with: edgefl.resume({str(path)!r}, learner=...) # in Python, with mine:Ridge" in told
+    )
+
+
 @pytest.mark.parametrize("alive", [False, True])
 def test_a_run_whose_process_on_this_machine_is_gone_is_over(under_way: Making, alive: bool) -> None:
     path = under_way(3, silent_s=600.0)

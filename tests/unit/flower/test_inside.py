@@ -1,6 +1,7 @@
 """Test Flower strategies and ClientApps in a scenario, whose network determines participants and arrivals."""
 
 import math
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -191,15 +192,43 @@ def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
         made.append(told.cell)
         return new.FedAvg(**apps.ONE)
 
-    run(tmp_path, flower.learner(apps.app(), strategy, initial=apps.INITIAL), *cells)
+    by_function = run(tmp_path, flower.learner(apps.app(), strategy, initial=apps.INITIAL), *cells)
     assert made == list(range(7))
-    with refused_at(""):
-        run(
-            tmp_path,
-            flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL),
-            *cells,
-            out="one",
-        )
+    copied = flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL)
+    pd.testing.assert_frame_equal(
+        run(tmp_path, copied, *cells, out="copied")["rounds"], by_function["rounds"]
+    )
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        new.FedAdam(**apps.ONE),
+        new.FedAvgM(server_momentum=0.9, **apps.ONE),
+        flower.warm_started(new.FedAdam(**apps.ONE)),
+        flower.warm_started(
+            old.FedAvgM(
+                server_momentum=0.9, initial_parameters=ndarrays_to_parameters(apps.INITIAL), **apps.ONE_OLD
+            )
+        ),
+    ],
+    ids=lambda strategy: type(strategy).__name__,
+)
+def test_each_run_begins_with_the_strategy_as_it_was_given(strategy: Any, tmp_path: Path) -> None:
+    older = isinstance(strategy, old.Strategy)
+    learner = flower.learner(apps.old_app() if older else apps.app(), strategy, initial=apps.INITIAL)
+    first, second = (run(tmp_path, learner, out=out)["rounds"] for out in ("first", "second"))
+    pd.testing.assert_frame_equal(first, second)
+
+
+def test_a_strategy_that_cannot_be_copied_trains_once(tmp_path: Path) -> None:
+    strategy = new.FedAvg(**apps.ONE)
+    strategy.lock = threading.Lock()
+    learner = flower.learner(apps.app(), strategy, initial=apps.INITIAL)
+    with pytest.warns(UserWarning, match="restart"):
+        run(tmp_path, learner, out="first")
+    with refused_at("", "FedAvg", "cannot be copied", "pass a function"):
+        run(tmp_path, learner, out="second")
 
 
 def test_it_keeps_the_contract_of_learners() -> None:

@@ -197,7 +197,15 @@ def test_counters_keep_their_type_and_are_not_averaged() -> None:
             "a strategy cannot run the training or the check of this warm start",
         ),
         ({"warm_start": Similarity(pilot_model="good")}, "needs accuracies"),
-        ({"pilot_sessions": 0}, "at least 1"),
+        ({"warm_start": "similarity"}, "warm_start is 'similarity': pass one of edgefl.learning.warm_starts"),
+        ({"pilot_sessions": 0}, "pilot_sessions is 0: pass a whole number of at least 1"),
+        ({"pilot_sessions": 1.5}, "pilot_sessions is 1.5"),
+        ({"rounds": 0}, "rounds is 0: pass a whole number of at least 1, or None"),
+        ({"rounds": "a"}, "rounds is 'a'"),
+        ({"rounds": True}, "rounds is true"),
+        ({"changed_share": 2}, "changed_share is 2: pass a number above 0 and up to 1, or None"),
+        ({"changed_share": 0.0}, "changed_share is 0.0"),
+        ({"changed_share": "half"}, "changed_share is 'half'"),
     ],
 )
 def test_what_a_strategy_cannot_do_is_refused(how: dict[str, Any], message: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
@@ -109,6 +110,18 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
         edgefl.simulate(scenario, tmp_path / "silent", learner=Ridge)
     with refused_at("", "workload"):
         edgefl.simulate(scenario, tmp_path / "nobody")
+
+
+def test_an_object_that_has_trained_is_told_of(tmp_path: Path) -> None:
+    """It may go on from its last state; a class begins anew in each run."""
+    scenario, learner = edgefl.load_scenario(SCENARIO), Ridge(assignment())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        edgefl.simulate(scenario, tmp_path / "first", learner=learner)
+        for run in "ab":
+            edgefl.simulate(scenario, tmp_path / run, learner=Ridge)
+    with pytest.warns(UserWarning, match="has trained in an earlier run, .*: give a class, or a function"):
+        edgefl.simulate(scenario, tmp_path / "second", learner=learner)
 
 
 def test_each_federation_has_a_learner_of_its_own(tmp_path: Path) -> None:

@@ -209,6 +209,10 @@ radio.scheduler | name | radio.scheduler={name: 3}
 radio.path_loss | uma | radio.path_loss=rma
 radio.link | lowest rate | radio.link.max_efficiency=0.1
 radio | sharing | radio={background: {uplink_load: 0.5}, sharing: static}
+radio | or another scheduler | radio.scheduler=round_robin; rounds.selector={name: fedl, count: 3}
+radio.sharing | radio.scheduler needs sharing: dynamic: leave one | radio={scheduler: round_robin, sharing: dynamic}; rounds.selector={name: fedl, count: 3}
+radio.sharing | the server fedbuff needs sharing: dynamic: leave one | FEDBUFF=3; radio.sharing=dynamic; rounds.selector={name: fedl, count: 3}
+radio.sharing | the selector fedl needs sharing: static: leave one | FEDBUFF=3; radio.sharing=static; rounds.selector={name: fedl, count: 3}
 radio | a fixed power | radio={preset: journal, background: {uplink_load: 0.5}, sharing: dynamic}
 radio.background.uplink_load | 0.99 | radio.background={uplink_load: 0.99}
 radio.background.path | missing | radio.background={name: trace}

@@ -49,6 +49,11 @@ def test_every_public_class_says_more_than_its_name() -> None:
     [
         (lambda: edgefl.simulate(7), "", "a dict of the same keys, or a Scenario; got 7"),
         (lambda: edgefl.simulate({"name": "a"}), "devices", ""),
+        (
+            lambda: edgefl.simulate({"name": "a", "scenario": "b", "variants": {}}),
+            "",
+            "edgefl.study(...) runs it",
+        ),
         (lambda: edgefl.record({"name": "a"}, "runs/never"), "devices", ""),
         (lambda: edgefl.load_scenario(None), "", "a dict of the same keys, or a Scenario; got None"),
         (lambda: edgefl.Results("nowhere").info, "nowhere", ""),
@@ -194,6 +199,8 @@ def test_a_study_is_a_dict_as_well_as_a_file(tmp_path: Path) -> None:
         edgefl.study(study, {"b": None})
     with refused_at("", "variant: unknown key: did you mean 'variants'?"):
         edgefl.study({"scenario": base, "variant": {}})
+    with refused_at("variants", "got 'runs/s'; name the study's directory as out='runs/s'"):
+        edgefl.study(study, "runs/s")  # type: ignore[arg-type]
     with refused_at("", "varies nothing") as refusal:
         edgefl.study({"scenario": base})
     # the error names no file, as the caller passed a dict

@@ -53,6 +53,21 @@ def test_every_key_can_be_swept(tmp_path: Path) -> None:
     assert {run.member.setting["transmit_power"] for run in found.runs} == {"-10 dBm", "10 dBm"}
 
 
+def test_a_variant_may_add_to_a_component_of_the_grid(tmp_path: Path) -> None:
+    """The component gets a key, its other keys keep their values, and other variants do not get the key."""
+    variants = STUDY.replace("{b: {}, a: {}}", "{b: {rounds.selector.kappa: 0.5}, a: {}}")
+    found = planned(tmp_path, "{rounds.selector: [{name: fedl, count: 2}, {name: fedl, count: 3}]}", variants)
+    chosen = [run.scenario.rounds.selector for run in found.runs[:4]]
+    assert [(one.count, one.kappa == 0.5) for one in chosen] == [(2, True), (2, False), (3, True), (3, False)]
+
+
+def test_a_variant_may_change_a_setting_that_its_author_named(tmp_path: Path) -> None:
+    """A label of the author's own states no value; a variant's values do not reach other variants."""
+    variants = STUDY.replace("{b: {}, a: {}}", "{b: {radio.bandwidth_hz: 1.0e+6}, a: {}}")
+    found = planned(tmp_path, "{band: {wide: {radio: {bandwidth_hz: 2.0e+7}}}}", variants)
+    assert [run.scenario.radio.bandwidth_hz for run in found.runs[:2]] == [1e6, 2e7]
+
+
 def test_order_is_the_files(tmp_path: Path) -> None:
     found = planned(tmp_path, "{devices.count: [9, 8]}")
     assert [run.path.as_posix() for run in found.runs[:4]] == [

@@ -34,6 +34,11 @@ learning.local.batch | 0 | grid: {learning.local.batch: [0]}
 learning.local.lr | true | variants: {a: {learning.local.lr: true}}
 devices.count | 1:30 | variants: {a: {devices.count: 1:30}}
 question.variants | 'a' | question: {metric: energy_j, variants: [a, a], precision: 1, budget: 3}
+variants.a.devices.count | the grid sets | variants: {a: {devices.count: 7}}\ngrid: {devices.count: [5, 6]}
+variants.a.devices | devices.count | variants: {a: {devices: {count: 7}}}\ngrid: {devices.count: [5, 6]}
+variants.a.devices.count | devices, | variants: {a: {devices.count: 7}}\ngrid: {devices: [{count: 6}]}
+variants.a.duration_s | label | variants: {a: {duration_s: 9}}\ngrid: {x: {zip: {duration_s: [5], name: [b]}}}
+grid.x.y.devices.count | the grid sets | grid: {devices.count: [5, 6], x: {y: {devices.count: 7}}}
 choose.key | devices.count | grid: {learning.local.lr: [0.1, 0.2]}\nchoose: {key: devices.count, by: validation}
 """
 
@@ -61,6 +66,13 @@ def test_a_scenario_that_is_missing_is_refused_at_its_key(tmp_path: Path) -> Non
     with refused_at("", tmp_path / "digits.yaml:1") as refusal:
         plan(tmp_path / "study.yaml")
     assert "study.yaml" not in str(refusal.value), "the line of the scenario is enough"
+
+
+def test_a_study_is_no_base_of_a_study(tmp_path: Path) -> None:
+    (tmp_path / "digits.yaml").write_text(STUDY.replace("digits.yaml", "base.yaml") + ONE)
+    (tmp_path / "study.yaml").write_text(STUDY + ONE)
+    with refused_at("scenario", "study.yaml:2", "digits.yaml is a study: name a scenario", "'base.yaml'"):
+        plan(tmp_path / "study.yaml")
 
 
 @pytest.mark.parametrize(
