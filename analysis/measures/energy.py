@@ -59,9 +59,9 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
         energy_j and idle_j; wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j,
         capacity of the class's own batteries (NaN if a device has none); battery_percent, total_j in percent of
         battery_j, since idle energy drains a battery, too; batteries, the number of batteries; emptied, how many of
-        them ran empty at least once
-        (NaN without batteries). For the average device: device_j, its energy_j; device_mah, the charge that device_j
-        takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a day.
+        them ran empty at least once (NaN without batteries). For the average device: device_j, its energy_j;
+        device_mah, the charge that device_j takes from a battery of 3.88 V; phone_day_percent, that charge in percent
+        of what a phone uses in a day.
 
         Added in any order, the shares of a run equal the sum of total_j in its ledger, to the last digit.
 
