@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from importlib import import_module
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -15,7 +16,19 @@ from edgefl.analysis.page.words import complain
 from edgefl.analysis.runs.choices import Explain, Folders, Json, Quiet
 
 
-class ReadingCommand(TyperCommand):
+class OneValueCommand(TyperCommand):
+    """A command that refuses two values of an option that takes one, instead of using the last value."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        for option in self.params:
+            values = [] if getattr(option, "is_flag", True) or option.multiple else _values(option.opts, args)
+            if len(set(values)) > 1 and not ctx.resilient_parsing:  # completion parses without refusals
+                given = " and ".join(values)
+                raise typer.BadParameter(f"it takes one value, not {given}: leave one out.", ctx, option)
+        return super().parse_args(ctx, args)
+
+
+class ReadingCommand(OneValueCommand):
     """A command that reports bad runs in one line on stderr, and takes `--names A B`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -102,6 +115,16 @@ def _read(option: inspect.Parameter) -> inspect.Parameter:
     option = option.replace(kind=inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words, *typed = option.annotation.__metadata__
     return option.replace(annotation=Annotated[typed[0], words], default=None) if typed else option
+
+
+def _values(names: Sequence[str], arguments: Sequence[str]) -> list[str]:
+    """Return the values that the arguments give an option, as `--name VALUE` or `--name=VALUE`."""
+    values = []
+    for argument, following in pairwise([*arguments, ""]):
+        name, sign, value = argument.partition("=")
+        if name in names:
+            values.append(value if sign else following)
+    return values
 
 
 def _each_named(arguments: Sequence[str]) -> Iterator[str]:

@@ -15,12 +15,18 @@ from edgefl.analysis.runs.load import load_settings, named
 from edgefl.analysis.runs.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # curves with a point per round
+SUMS = (
+    "energy_j",
+    "simulated_s",
+    "rounds",
+    "probe_rounds",
+)  # totals of a run; the others are means of its rounds
 FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # files of a study's own folder that are exported
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A completed run's parameters, totals and curves, in the form that experiment trackers read.
+    """A completed run's parameters, summary and curves, in the form that experiment trackers read.
 
     Attributes:
         name: setting, variant and seed of the run, as text.
@@ -29,7 +35,8 @@ class RunRecord:
         settings: dotted key of the scenario -> the run's value.
         about: study, variant, seed, setting and versions of the run, as text.
         rounds: for each round in order, simulated seconds at the round's end, and metric -> finite value.
-        totals: metric -> finite value over the whole run.
+        summary: `total.` and metric -> finite value of the whole run, and `mean.` and metric -> finite mean over its
+            training rounds.
     """
 
     path: Path
@@ -39,7 +46,7 @@ class RunRecord:
     settings: dict[str, Any] = field(repr=False)
     about: dict[str, str] = field(repr=False)
     rounds: Sequence[tuple[float, dict[str, float]]] = field(repr=False)
-    totals: dict[str, float] = field(repr=False)
+    summary: dict[str, float] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -116,7 +123,7 @@ def study_of(path: str | Path) -> StudyRecord:
                     settings=keys_of(run),
                     about=_about(about),
                     rounds=list(_rounds(of_run(runs.rounds, row), str(row.score))),
-                    totals=_finite(spent.loc[key].to_dict()) if key in spent.index else {},
+                    summary=_summary(spent.loc[key].to_dict()) if key in spent.index else {},
                 )
             )
     home = by_setting.first.home or folder
@@ -149,6 +156,10 @@ def _rounds(rounds: pd.DataFrame, score: str) -> Iterator[tuple[float, dict[str,
         }
         values |= {"simulated_s": row["end_s"], "spent_j": spent_j, f"session{of_cell}": row["session"]}
         yield float(row["end_s"]), _finite(values)
+
+
+def _summary(values: dict[Any, Any]) -> dict[str, float]:
+    return {f"{'total' if name in SUMS else 'mean'}.{name}": of for name, of in _finite(values).items()}
 
 
 def _finite(values: dict[Any, Any]) -> dict[str, float]:

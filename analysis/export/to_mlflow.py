@@ -99,7 +99,7 @@ def _write_run(client: Any, experiment: str, parent: str, record: RunRecord) -> 
         for name, value in values.items()
     ]
     last_ms = round(1000 * record.rounds[-1][0]) if record.rounds else 0
-    metrics += [Metric(f"total.{name}", value, last_ms, 0) for name, value in record.totals.items()]
+    metrics += [Metric(name, value, last_ms, 0) for name, value in record.summary.items()]
     for some in _parts(params, MOST_PARAMS):
         client.log_batch(run, params=some)
     for some in _parts(metrics, MOST_METRICS):

@@ -36,7 +36,7 @@ def _events(record: RunRecord) -> Iterator[bytes]:
     for step, (end_s, values) in enumerate(record.rounds):
         yield _event(end_s, step, values)
     last_s = record.rounds[-1][0] if record.rounds else 0.0
-    yield _event(last_s, 0, {f"total.{name}": value for name, value in record.totals.items()})
+    yield _event(last_s, 0, record.summary)
 
 
 def _framed(data: bytes) -> bytes:

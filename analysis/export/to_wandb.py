@@ -60,7 +60,7 @@ def _write_run(study: StudyRecord, record: RunRecord, out: Path) -> None:
     run = _begun(study, out, record.key, name=record.name, group=record.group, job_type="run", config=config)
     for step, (_, values) in enumerate(record.rounds):
         run.log(values, step=step)
-    run.summary.update({f"total.{name}": value for name, value in record.totals.items()})
+    run.summary.update(record.summary)
     _ended(run)
 
 

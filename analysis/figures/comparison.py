@@ -83,7 +83,7 @@ def cost_figure(comparison: Comparison) -> Figure:
     top = figure.add_axes(TOP)
     lengths = metrics.training_rounds(comparison.rounds).groupby("session")["round"].max()
     starts = session_bands(top, comparison.per_session, lengths, pilots=False)
-    top.set_xlabel("training round", labelpad=2)
+    top.set_xlabel("round", labelpad=2)
     top.locator_params("x", integer=True)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
     curves = {name: curve_of(comparison.rounds, name, "latency_s", starts, "round") for name in styles}

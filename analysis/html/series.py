@@ -145,9 +145,10 @@ def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:
     """Make a chart's view over round numbers, counted across all sessions of a cell; values are means over cells."""
-    series, several = [], False
+    series, several, trained = [], False, False
     for label, _, rounds in mine:
         several |= rounds["cell"].nunique() > 1
+        trained |= bool(rounds["accuracy"].notna().any())
         known = training_rounds(rounds).sort_values(["cell", "start_s"])
         count = known.groupby("cell").cumcount() + 1
         mean = known.groupby(count)[column].mean().dropna()
@@ -157,7 +158,7 @@ def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> lis
         {
             "label": "by round",
             "about": about,
-            "x": "training round, counted across sessions",
+            "x": f"{'training ' * trained}round, counted across sessions",
             "series": series,
         }
     ]

@@ -221,10 +221,11 @@ def _one(runs: Runs, run: Any) -> list[str]:
     rounds, devices = runs.rounds, runs.devices
     training = training_rounds(rounds)
     cells, pilots = runs.sessions["cell"].nunique(), int((training["phase"] == "pilot").sum())
+    kind = "training round" if runs.trained else "round"
     among = f", {pilots:,} of them in pilot sessions," if pilots else ""
     sentences = [
         f"{count_of(len(runs.sessions), 'session')}{f' in {cells} cells' * (cells > 1)} with"
-        f" {count_of(len(training), 'training round')}{among} took {time_text(run.simulated_s)} of simulated time and"
+        f" {count_of(len(training), kind)}{among} took {time_text(run.simulated_s)} of simulated time and"
         f" {energy_text(rounds['energy_j'].sum())} of the devices' energy; the median round takes"
         f" {time_text(training['latency_s'].median())}.",
         *([f"How it ended: {run.stopped}."] if run.stopped else []),
@@ -244,7 +245,7 @@ def _one(runs: Runs, run: Any) -> list[str]:
     out = training.get("out_of_coverage", pd.Series(dtype=float))
     if out.any():
         sentences.append(
-            f"In {int((out > 0).sum()):,} of {count_of(len(training), 'training round')} some devices had no coverage"
+            f"In {int((out > 0).sum()):,} of {count_of(len(training), kind)} some devices had no coverage"
             f" and did not take part, at most {count_of(int(out.max()), 'device')} in a round."
         )
     sentences += [sentence for _, _, sentence in further(runs, run.variant, run.seed)]

@@ -8,6 +8,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.scenario_keys import keys_of
 from edgefl.analysis.runs.vocabulary import BATTERY_EMPTY
 
 ALL = "all devices"  # the class of devices without classes
@@ -51,15 +52,16 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
     """Sum the ledger of each run by class of device and by share.
 
     Returns:
-        variant, seed, class (`all devices` without classes), devices; receive_j; amplifier_j and circuit_j, the two
-        parts of the ledger's transmit_j (amplifier_j depends on the data sent; circuit_j is the rest: circuits, waits
-        and access, or 0 if the power model does not separate them); compute_j; tail_j; energy_j, their sum: all
-        joules that learning causes; idle_j, which energy_j excludes; total_j, the sum of energy_j and idle_j;
-        wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j, capacity of the class's
-        own batteries (NaN if a device has none); battery_percent, total_j in percent of battery_j, since idle energy
-        drains a battery, too; batteries, the number of batteries; emptied, how many of them ran empty at least once
-        (NaN without batteries). For the average device: device_j, its energy_j; device_mah, the charge that device_j
-        takes from a battery of 3.88 V; phone_day_percent, that charge in percent of what a phone uses in a day.
+        variant, seed, class (in the scenario's order; `all devices` without classes), devices; receive_j; amplifier_j
+        and circuit_j, the two parts of the ledger's transmit_j (amplifier_j depends on the data sent; circuit_j is
+        the rest: circuits, waits and access, or 0 if the power model does not separate them); compute_j; tail_j;
+        energy_j, their sum: all joules that learning causes; idle_j, which energy_j excludes; total_j, the sum of
+        energy_j and idle_j; wasted_j, the part of energy_j spent on updates that were not aggregated; battery_j,
+        capacity of the class's own batteries (NaN if a device has none); battery_percent, total_j in percent of
+        battery_j, since idle energy drains a battery, too; batteries, the number of batteries; emptied, how many of
+        them ran empty at least once (NaN without batteries). For the average device: device_j, its energy_j;
+        device_mah, the charge that device_j takes from a battery of 3.88 V; phone_day_percent, that charge in percent
+        of what a phone uses in a day.
 
         Added in any order, the shares of a run equal the sum of total_j in its ledger, to the last digit.
 
@@ -82,8 +84,9 @@ def energy_by_class(runs: Runs) -> pd.DataFrame:
         own.astype(int),
         pd.Series(emptied, ledger.index, float).where(own),
     )
+    paths = runs.info.set_index(RUN)["path"]
     table = pd.concat(
-        _of_run(rows).assign(variant=variant, seed=seed)
+        _in_order(_of_run(rows), paths[variant, seed]).assign(variant=variant, seed=seed)
         for (variant, seed), rows in ledger.groupby(RUN, sort=False)
     ).reset_index()
     table["energy_j"] = table[[*CAUSED]].sum(axis=1)
@@ -126,6 +129,15 @@ def _of_run(ledger: pd.DataFrame) -> pd.DataFrame:
     shares[:] = counts * digit_j
     sums = {name: classes[name].agg(_known_sum) for name in ("wasted_j", "battery_j", "batteries")}
     return shares.assign(devices=classes.size(), emptied=classes["emptied"].sum(min_count=1), **sums)
+
+
+def _in_order(classes: pd.DataFrame, run: str) -> pd.DataFrame:
+    """Sort rows of classes as in the run's scenario; any other class comes last."""
+    keys = [key.split(".") for key in keys_of(run) if key.startswith("devices.classes.")]
+    names = list(dict.fromkeys(name for _, _, name, *_ in keys))
+    return classes.loc[
+        [*(name for name in names if name in classes.index), *classes.index.difference(names, sort=False)]
+    ]
 
 
 def _known_sum(values: pd.Series) -> float:

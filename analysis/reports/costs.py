@@ -62,8 +62,12 @@ def report_costs(*runs: Paths | Runs, partial: Partial = False, names: Names = (
     given = given_runs(runs, load_as_variants, names=names, partial=partial)
     by_class, variants = _by_class(given), variants_of(given.info, None)
     of_runs, stages = breakdown(given, by_class), cost_analysis(given)
-    shown = _tables(of_runs, by_class, stages, variants)
-    over = ["Means over seeds, ± standard deviation."] * bool(given.info["variant"].duplicated().any())
+    shown = _tables(of_runs, by_class, stages, variants, trained=given.trained)
+    several = (given.rounds.groupby(RUN)["cell"].nunique() > 1).any()
+    over = [
+        *[OVER_CELLS] * bool(several),
+        *["Means over seeds, ± standard deviation."] * bool(given.info["variant"].duplicated().any()),
+    ]
     sentences = [*over, *EXPLANATIONS, *[ABOVE] * _told(of_runs, "excess_j"), *noted(given.said())]
     parts = [section(title, table, "") for title, table in shown.items()]
     latex = [latex_table(title, table, "") for title, table in shown.items()]
@@ -248,6 +252,10 @@ ABOVE = (
     "Above the minimum: energy that completed participants spent on computing and sending beyond the least energy"
     " for the same work in the same time, with the best shares, powers and clocks (record.energy_excess)."
 )
+OVER_CELLS = (
+    "With several cells, the times of rounds and between rounds are means over cells, so that they add up to the"
+    " simulated time; energy, and the numbers of rounds, are sums over cells."
+)
 SMALLEST = 1e-4  # fraction of the table's unit; a row of smaller means gets a unit of its own
 EXPLANATIONS = (
     "Energy includes all joules that learning causes in the devices. Circuits are the part of the uploads' energy"
@@ -255,6 +263,8 @@ EXPLANATIONS = (
     " were not aggregated; idle is what devices draw without work and without a radio tail.",
     f"A phone's day is a charge of {BATTERY_MAH:,.0f} mAh at {NOMINAL_V} V, {PHONE_DAY_J / 3600:.1f} Wh. A"
     " device's share of its own battery is that of energy plus idle, since idle energy drains the battery, too.",
+    "Between rounds is the time in which a cell has no round, including the time before its first round and after"
+    " its last.",
     "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
     " slowest device's steps and rounds.server_s add up to the latency of a synchronous round in which all devices"
@@ -266,14 +276,21 @@ EXPLANATIONS = (
 
 
 def _tables(
-    breakdown: pd.DataFrame, by_class: pd.DataFrame | None, costs: pd.DataFrame, variants: Sequence[str]
+    breakdown: pd.DataFrame,
+    by_class: pd.DataFrame | None,
+    costs: pd.DataFrame,
+    variants: Sequence[str],
+    *,
+    trained: bool,
 ) -> dict[str, pd.DataFrame]:
     """Write all tables, [quantities x variants] each, means over seeds: title -> table.
 
     Tables of energy have additional columns for classes of devices.
     """
     energy = of_runs = {name: breakdown[breakdown["variant"] == name] for name in variants}
-    devices, rounds = {}, "pilot and training" if costs["stage"].eq("pilot").any() else "training"
+    devices, rounds = {}, "training " * trained
+    if costs["stage"].eq("pilot").any():
+        rounds = "pilot and training "
     if by_class is not None:
         energy = groups(by_class, variants, breakdown)
         devices = groups(by_class, variants, energy_of_all(by_class))
@@ -281,8 +298,8 @@ def _tables(
     for title, frames, words, units in (
         ("Energy of a run", energy, ENERGY, ENERGY_UNITS),
         ("Energy per device, and share of a battery", devices, DEVICE, ()),
-        ("Simulated time of a run", of_runs, RUN_TIME | {"rounds_s": f"{rounds} rounds"}, TIME_UNITS),
-        (f"Time of a participation in a {rounds.replace('and', 'or')} round", of_runs, STEP_TIME, TIME_UNITS),
+        ("Simulated time of a run", of_runs, RUN_TIME | {"rounds_s": f"{rounds}rounds"}, TIME_UNITS),
+        (f"Time of a participation in a {rounds.replace('and', 'or')}round", of_runs, STEP_TIME, TIME_UNITS),
     ):
         table, unit = _spreads(frames, words, units)
         written[f"{title} ({unit})" if unit else title] = table

@@ -117,7 +117,9 @@ def sweep(
         seeds=tuple(sorted(int(seed) for seed in info["seed"].unique())),
         own_seeds=own_seeds(info, info["seed"]),
         layout=Layout(transposed=transposed, interval=not deviation),
-        out=by_setting.first.folder(out, apart(target)),
+        out=by_setting.first.folder(
+            out, "-".join(filter(None, (apart(target), metric and f"metric-{metric}")))
+        ),
         notes=tuple(dict.fromkeys(notes)),
     )
 

@@ -211,7 +211,8 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
             one
             if info["variant"].nunique() > 1
             else (
-                f"compare them with `edgefl settings {root}` or, if they differ in a number, draw their costs with"
+                f"give the folder of one, such as {first}, compare all with `edgefl settings {root}` or, if they"
+                f" differ in a number, draw their costs with"
                 f" `edgefl sweep {root}`"
             )
         )

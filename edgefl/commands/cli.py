@@ -13,6 +13,7 @@ import typer
 
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
+from edgefl.analysis.commands.report_command import OneValueCommand
 from edgefl.analysis.page.words import complain
 from edgefl.commands.describe import describe, list_, schema
 from edgefl.commands.doctor import doctor
@@ -52,7 +53,7 @@ for _own in (
     *(new, scenarios, examples, list_, describe, schema, doctor, validate, run, resume, study, preview),
     *(watch, record, merge),
 ):
-    app.command(_own.__name__.rstrip("_"))(_own)
+    app.command(_own.__name__.rstrip("_"), cls=OneValueCommand)(_own)
 _COMMANDS = {
     one.name or one.callback.__name__: one
     for one in (*app.registered_commands, *reading.registered_commands)

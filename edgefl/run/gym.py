@@ -47,8 +47,9 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
 
         accuracy x (accuracy gained) - seconds x (time passed) - joules x (joules spent by devices).
 
-    `info` contains these three quantities, and the round as a dict of the columns of rounds.csv, with radio tails up
-    to the round's end; the joules of the next step include later tails. An episode is the whole run.
+    `info` contains these three quantities as `accuracy_gained`, `seconds` and `joules`, the model's `accuracy`, and
+    the round as a dict of the columns of rounds.csv, with radio tails up to the round's end; the joules of the next
+    step include later tails. An episode is the whole run.
 
     Args:
         scenario: a file, a name from `edgefl scenarios`, a dict, or a `Scenario`; actions replace the scenario's
@@ -102,7 +103,7 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         """Start a new run, with the given seed or a seed drawn from the generator of the last given seed.
 
         Returns:
-            The first observation, and `info` with the run's seed and the accuracy before training.
+            The first observation, and `info` with the run's seed and the `accuracy` before training.
         """
         try:
             super().reset(seed=seed)
@@ -128,8 +129,8 @@ class RoundEnv(gymnasium.Env[np.ndarray, np.ndarray]):
         gained = accuracy - self._accuracy, end_s - self._end_s, run.spent_j - self._spent_j
         self._accuracy, self._end_s, self._spent_j = accuracy, end_s, run.spent_j
         reward = self._weights[0] * gained[0] - self._weights[1] * gained[1] - self._weights[2] * gained[2]
-        info: dict[str, Any] = dict(zip(("accuracy", "seconds", "joules"), gained, strict=True))
-        info["round"] = vars(rows[-1]) if rows else {}
+        info: dict[str, Any] = dict(zip(("accuracy_gained", "seconds", "joules"), gained, strict=True))
+        info["accuracy"], info["round"] = accuracy, vars(rows[-1]) if rows else {}
         return self._observation(candidates), float(reward), candidates is None, False, info
 
     def close(self) -> None:

@@ -9,6 +9,7 @@ import edgefl
 from edgefl import Results
 from edgefl.analysis import compare
 from edgefl.analysis.html.words import summary
+from edgefl.analysis.measures.metrics import with_spending
 from edgefl.analysis.runs.load import load_runs
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
@@ -82,6 +83,26 @@ def test_joules_to_a_target_include_work_under_way(tmp_path: Path, places: int) 
     assert to_target.tolist() == pytest.approx([all_j], rel=0.01)
     assert found["under_way_j"] > 0.1 * all_j
     assert on.rounds["energy_j"][: len(end.rounds)].sum() + tails_j < 0.9 * all_j
+
+
+@pytest.mark.parametrize("server", [{"name": "fedbuff", "buffer": 3}, {"name": "fedasync"}])
+def test_joules_to_any_round_include_each_tail_once(tmp_path: Path, server: dict[str, Any]) -> None:
+    """Near the end of a run, devices that wait for a first transfer have no second tail; a tail is about 0.6 J."""
+    own = sections(
+        "name=tails; devices={count: 12}; workload={payload_bits: 2.0e+5, flops_per_sample: 1.0e+5}"
+    )
+    own["rounds"] = {"server": {**server, "concurrency": 8}}
+    for seed in (1, 2):
+
+        def run(rounds: int, seed: int = seed) -> Results:
+            sessions = {"name": "schedule", "count": 1, "rounds": rounds}
+            return edgefl.simulate(
+                within(own, {"seed": seed, "sessions": sessions}), out=tmp_path / f"{seed}-{rounds}"
+            )
+
+        spent_j = with_spending(load_runs(run(12)).rounds)["spent_j"]
+        ended_j = [run(rounds).rounds["energy_j"].sum() for rounds in (5, 8, 11)]
+        assert spent_j[[4, 7, 10]].tolist() == pytest.approx(ended_j, rel=0.01)
 
 
 def test_a_run_ends_after_so_many_tests_without_a_new_best_of_their_session(

@@ -1,7 +1,8 @@
 """Track which devices are running, that is, switched on and charged."""
 
 import itertools
-from collections.abc import Callable, Generator, Iterator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -156,6 +157,20 @@ class Power:
         if tail and self.running[device]:
             self.tails.begins(device, end_s)
         return bits_j
+
+    def tails_of_work_j(self, busy: Mapping[int, float]) -> float:
+        """Return the energy of the tails of work that is under way, if it ended now.
+
+        A transfer under way would have a full tail, and a running tail after a transfer of the work would go on. A
+        device that still waits for its first transfer has no such tail: its earlier tail counts with earlier work.
+
+        Args:
+            busy: device -> start of its work in s.
+        """
+        if not busy:
+            return 0.0
+        full = (one for one, since_s in busy.items() if self._in_use[one] or self.tails.began(one, since_s))
+        return math.fsum(self.tails.energy_j(one, math.inf) for one in full) + self.tails.ended_j(busy)
 
     def spend_last_tails(self) -> None:
         """At the end of a run, drain batteries by the remaining energy of tails; an empty battery ends its tail."""

@@ -52,6 +52,11 @@ class Tails:
         """Return the time since the last transfer of a device's connection; inf without a connection."""
         return time_s - self._last_s[device]
 
+    def began(self, device: int, after_s: float) -> bool:
+        """Return whether a device's last tail began after this time, and no transfer or stop has ended it."""
+        since_s = self._since_s[device]
+        return since_s is not None and since_s > after_s
+
     def now(self, device: int, time_s: float) -> tuple[float, float | None]:
         """Return the current power of a device's tail in W, and the time of its next change (None without a tail)."""
         end_s = self._since_s[device]

@@ -86,7 +86,7 @@ class Books:
             simulation.recorder.write(final, further=of_round)
             self._write_devices(done, final, of_devices, of_jobs)
 
-        to_come_j = simulation.open_tails.of_work_j(done.busy)
+        to_come_j = simulation.network.power.tails_of_work_j(done.busy)
         until_now = simulation.open_tails.add(done.parts, now_s, (self, session), settled)
         simulation.announce(paid(until_now)[1])
         simulation.recorder.flush()

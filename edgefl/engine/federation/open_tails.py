@@ -2,7 +2,7 @@
 
 import math
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -76,17 +76,6 @@ class OpenTails:
         ]
         self.release(now_s)
         return until_now
-
-    def of_work_j(self, busy: Mapping[int, float]) -> float:
-        """Return the energy of the tails of work that is under way, if it ended now.
-
-        This is a full tail of each device, and the tail after its downlink if the tail has ended.
-
-        Args:
-            busy: device -> start of its work in s.
-        """
-        full_j = math.fsum(self._tails.energy_j(device, math.inf) for device in busy)
-        return full_j + (self._tails.ended_j(busy) if busy else 0.0)
 
     def release(self, now_s: float) -> None:
         """Write the rows of rounds in which all tails have ended by now_s; if it is inf, tails end at full length."""

@@ -6,6 +6,7 @@ from inspect import signature
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from edgefl.analysis import compare
 from edgefl.analysis.commands.line import app
@@ -31,6 +32,17 @@ def test_options_are_the_parameters_of_the_function_and_of_its_values() -> None:
 def test_every_option_says_what_it_is(name: str) -> None:
     assert all(option.help for option in COMMANDS[name].params)
     assert {"runs", "out"} <= {*options_of(name)}
+
+
+@pytest.mark.parametrize("second", [["--target", "0.8"], ["--target=0.8"]])
+def test_two_values_of_an_option_that_takes_one_are_refused(second: list[str]) -> None:
+    result = CliRunner().invoke(app, ["sweep", "runs", "--target", "0.7", *second])
+    assert result.exit_code == 2
+    assert "takes one value, not 0.7 and 0.8" in " ".join(result.output.split())
+    assert (
+        "takes one value"
+        not in CliRunner().invoke(app, ["compare", "runs", "--target", "0.7", *second]).output
+    )
 
 
 def test_the_list_of_commands_needs_no_pandas() -> None:

@@ -181,7 +181,7 @@ def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Writ
     rounds = [{"session": 1, "round": t, "energy_compute_j": 1e-6} for t in (1, 2)]
     root = write_run("a", rounds, [{"session": 1, "labels": ""}]).parent
     by_round, _, energy = figures(compare(root))["comparison"].axes
-    assert by_round.get_xlabel() == "training round"
+    assert by_round.get_xlabel() == "round", "nothing is trained"
     assert by_round.get_xticks().tolist() == [0, 1, 2]
     assert {text.get_text() for text in by_round.texts} == {"session 1", "", "a"}
     assert "< 0.0001" in {text.get_text() for text in energy.texts}

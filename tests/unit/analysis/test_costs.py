@@ -97,9 +97,33 @@ def test_tables_of_time_name_the_pilot_rounds_that_they_include(write_run: Write
     (of_run,) = (table for title, table in shown.items() if title.startswith("Simulated time"))
     assert "pilot and training rounds" in of_run.index
     rounds = pd.read_csv(path / "rounds.csv")
-    rounds.assign(phase=rounds["phase"].replace("pilot", "train")).to_csv(path / "rounds.csv", index=False)
+    trained = rounds.assign(phase=rounds["phase"].replace("pilot", "train"), accuracy=0.5)
+    trained.to_csv(path / "rounds.csv", index=False)
     without = " ".join(title for title, _ in report_costs(path).tables)
     assert "in a training round" in without
+    pd.read_csv(path / "rounds.csv").assign(phase="train", accuracy=None).to_csv(
+        path / "rounds.csv", index=False
+    )
+    shown = dict(report_costs(path).tables)
+    assert any(title.startswith("Time of a participation in a round") for title in shown), (
+        "nothing is trained"
+    )
+    (of_run,) = (table for title, table in shown.items() if title.startswith("Simulated time"))
+    assert "rounds" in of_run.index
+
+
+def test_means_over_cells_beside_sums_are_said(write_run: Write) -> None:
+    """In each of two cells, a round lasts from 1 s to 2 s of 10 s, so that 9 s are between rounds."""
+    rounds = [{"session": 1, "round": 1, "cell": cell, "start_s": 1.0, "end_s": 2.0} for cell in (1, 2)]
+    sessions = [{"session": 1, "cell": cell} for cell in (1, 2)]
+    path = write_run("two", rounds, sessions, simulated_s=10.0)
+    report, found = report_costs(path), breakdown(load_runs(path)).iloc[0]
+    assert (found.rounds_s, found.between_s) == (1, 9)
+    said = " ".join(report.sentences)
+    assert "means over cells" in said
+    assert "before its first round and after its last" in said
+    alone = report_costs(write_run("one", rounds[:1], sessions[:1], seed=2))
+    assert "means over cells" not in " ".join(alone.sentences)
 
 
 def test_energy_includes_tails(write_run: Write) -> None:

@@ -32,6 +32,17 @@ def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object
     return path
 
 
+def test_classes_come_in_the_order_of_the_scenario(write_run: Write) -> None:
+    """The ledger is in order of devices, whose classes are drawn."""
+    path = ledger_of(
+        write_run, [{"class": name, "receive_j": 1.0} for name in ("tag", "car", "other", "van", "tag")]
+    )
+    (path / "scenario.yaml").write_text(
+        "devices: {classes: {car: {share: 1}, van: {share: 1}, tag: {share: 1}}}\n"
+    )
+    assert energy_by_class(load_runs(path))["class"].tolist() == ["car", "van", "tag", "other"]
+
+
 def test_shares_and_battery_of_two_classes_by_hand(write_run: Write) -> None:
     phone = {"class": "phone", "receive_j": 10.0, "transmit_j": 50.0, "circuit_j": 20.0, "tail_j": 4.0}
     rows = [

@@ -47,7 +47,12 @@ def test_what_is_exported(study: Path) -> None:
     assert run.settings["learning.algorithm.mu"] == 1.0
     ends = [end_s for end_s, _ in run.rounds]
     assert ends == sorted(ends)
-    assert run.rounds[-1][1]["spent_j"] == pytest.approx(run.totals["energy_j"])
+    assert run.rounds[-1][1]["spent_j"] == pytest.approx(run.summary["total.energy_j"])
+    names = {name.split(".")[0]: set[str]() for name in run.summary}
+    for name in run.summary:
+        names[name.split(".")[0]].add(name.split(".")[1])
+    assert names["total"] == {"energy_j", "simulated_s", "rounds", "probe_rounds"}
+    assert {"latency_s", "round_energy_j"} <= names["mean"], "means over rounds are no totals"
     probed = found.runs[2]
     assert sum("accuracy" not in values for _, values in probed.rounds) == 3, "probe rounds have no accuracy"
 
@@ -145,7 +150,8 @@ def test_mlflow_has_it_all_once_and_again_what_was_cut_short(study: Path, tmp_pa
         run = there[record.name]
         assert run.data.params["learning.local.lr"] == "0.05"
         assert run.data.tags["edgefl.variant"] == record.about["variant"]
-        assert run.data.metrics["total.energy_j"] == pytest.approx(record.totals["energy_j"])
+        assert run.data.metrics["total.energy_j"] == pytest.approx(record.summary["total.energy_j"])
+        assert {name: run.data.metrics[name] for name in record.summary} == pytest.approx(record.summary)
         history = client.get_metric_history(run.info.run_id, "spent_j")
         assert [(m.step, m.timestamp) for m in history] == [
             (step, round(1000 * end_s)) for step, (end_s, _) in enumerate(record.rounds)
@@ -178,7 +184,7 @@ def test_wandb_has_it_all_once_and_offline(study: Path, tmp_path: Path) -> None:
         config, history = logged[record.name]
         assert config["learning.local.lr"] == "0.05"
         assert len(history) == len(record.rounds)
-        assert float(history[-1]["spent_j"]) == pytest.approx(record.totals["energy_j"])
+        assert float(history[-1]["spent_j"]) == pytest.approx(record.summary["total.energy_j"])
     _, tables = logged["study demo"]
     assert "comparison.csv/_type" in {key for row in tables for key in row}
     assert list(tmp_path.glob("wandb/*/files/comparison.tex"))

@@ -287,6 +287,12 @@ def test_settings_of_a_grid_are_read_one_by_one(write_run: Write) -> None:
     assert load_runs(root / "s").rounds.equals(by_setting[(("axis", "s"),)].rounds)
     with pytest.raises(ValueError, match="holds 2 settings of a grid: give the folder of one"):
         load_runs(root)
+    for setting in ("s", "t"):
+        write_run(f"grid/{setting}/a", ROUNDS, SESSIONS, variant="a", setting={"axis": setting})
+    with pytest.raises(
+        ValueError, match=r"give the folder of one, such as .*, compare all with `edgefl settings"
+    ):
+        load_runs(root / "grid")
 
 
 def test_one_of_several_studies_in_a_folder_is_proposed(write_run: Write) -> None:

@@ -321,6 +321,7 @@ def test_the_metric_is_chosen(write_run: Write, metric: Metric, column: str, sho
     """The chosen metric is in the only figure's only panel, and in the table, beside time and energy."""
     line = sweep(study(write_run) / "2e+07-23", keys=["lr"], target=0.5, metric=metric)
     assert line.costs == (column,)
+    assert line.out.name == f"target-0.5-metric-{metric}", "another metric keeps these files"
     (ax,) = sweep_figure(line).axes
     assert ax.get_ylabel().replace("\n", " ") == shown
     values = [text.partition(" ")[0] for text in headline(line)[shown]]

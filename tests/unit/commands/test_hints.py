@@ -16,6 +16,7 @@ from edgefl.commands.cli import main
         ("compare runs --seed 3", "and `edgefl record`."),
         ("run a.yaml --ouut b", "--out"),  # click's words and quotes depend on its version
         ("run a.yaml --zebra", "No such option"),
+        ("run quickstart --seed 1 --seed 2", "takes one value, not 1 and 2"),
     ],
 )
 def test_the_commands_of_an_option(arguments: str, hint: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -126,14 +126,19 @@ def test_the_first_step_gains_only_what_training_adds(tmp_path: Any) -> None:
     scenario = {**{key: value for key, value in SMALL.items() if key != "workload"}, "learning": learning}
     env = RoundEnv(scenario, controls=("who",))
     _, start = env.reset(seed=5)
-    rewards, over = [], False
+    rewards, infos, over = [], [start], False
     while not over:
-        _, reward, over, _, _ = env.step(np.ones((4, 1)))
+        _, reward, over, _, info = env.step(np.ones((4, 1)))
         rewards.append(reward)
+        infos.append(info)
     results = simulate(load_scenario({**scenario, "seed": start["seed"]}), tmp_path / "run")
     assert start["accuracy"] == results.sessions["accuracy_start"][0] > 0
     accuracies = [start["accuracy"], *results.rounds["accuracy"]]
     assert rewards == pytest.approx(np.diff(accuracies).tolist())
+    assert [info["accuracy_gained"] for info in infos[1:]] == rewards
+    assert [info["accuracy"] for info in infos] == pytest.approx(accuracies), (
+        "a level in reset() and in step()"
+    )
 
 
 def test_reports_and_powers_are_not_in_a_run_that_only_chooses(tmp_path: Any) -> None:

@@ -60,6 +60,8 @@ def test_the_best_model_is_one_that_a_round_made_and_pilot_rounds_are_counted(
     runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
     text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
     assert "2 training rounds, 1 of them in pilot sessions, took" in text
+    runs = load_runs(write_run("untrained", [{"session": 1, "round": 1}], [{"session": 1}], variant="b"))
+    assert "1 session with 1 round took" in " ".join(_one(runs, next(runs.info.itertuples())))
     assert "; the best after a round is 50.0 %, in session 1, round 1." in text
     assert "open with models of 90.0 % accuracy." in text
 

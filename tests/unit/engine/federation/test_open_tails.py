@@ -33,13 +33,3 @@ def test_a_row_has_the_joules_by_which_tails_at_its_end_are_cut(second: str, cut
     tails.ends(0, 12.0)
     open_.release(math.inf)
     assert rows == pytest.approx(cut_j)
-
-
-def test_devices_at_work_would_have_a_full_tail_after_that_of_their_downlink() -> None:
-    """Devices 0 and 1 began at 10 s; the uplink of device 0 cut the tail of its downlink after 1.5 s (2.5 J)."""
-    tails = Tails([TAIL, (), TAIL])
-    for device, since_s, end_s in ((0, 9.0, 9.5), (0, 11.0, 12.5), (2, 11.0, 12.0)):
-        tails.begins(device, since_s)
-        tails.ends(device, end_s)
-    assert OpenTails(tails).of_work_j({0: 10.0, 1: 10.0}) == pytest.approx(4.0 + 2.5)
-    assert OpenTails(tails).of_work_j({}) == 0.0
