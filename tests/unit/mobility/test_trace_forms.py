@@ -301,6 +301,10 @@ def test_a_date_is_found_among_times_in_milliseconds(write: Write, unit: int, ti
     [
         ("t,car,bus,x,y\n0,1,2,3,4\n", ()),
         ("t,user,device,x,y\n0,1,2,3,4\n", ("user and device could each be id", "columns: {id: user}")),
+        (
+            "t,id,lat,lon,X,Y\n0,1,48.1,11.5,0.3,9.8\n",
+            ("has lon, lat and X, Y: choose with columns: {lon: lon, lat: lat} or {x: X, y: Y}",),
+        ),
         ("t,id,x,y\n0,a,1,1\n2026-01-05,a,2,2\n", (":3: t holds '2026-01-05'", "numbers")),
         ("t,id,x,y\n5.6.2026,a,1,1\n", (":2: t holds '5.6.2026', not a time", "2026-01-05T07:30:00Z")),
         ("1,2,3,4\n", ("columns: {t: NAME",)),
