@@ -186,17 +186,15 @@ def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float
     return nearest_m, sum_m / max(seen, 1)
 
 
-def _point(place: np.ndarray, decimals: int = 0) -> str:
-    return f"[{', '.join(f'{value:.{decimals}f}' for value in place)}]"
+def _point(place: np.ndarray) -> str:
+    return f"[{', '.join(f'{value:.0f}' for value in place)}]"
 
 
 def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
     """Suggest a trace's `origin` that moves the devices' mean position to [0, 0]; '' for other mobility models."""
     if not isinstance(mobility, Trace):
         return ""
-    decimals = max(0, math.ceil(math.log10(mobility.scale)))  # the origin is in the trace's units: to a metre
-    origin = np.add(mobility.origin_m, middle_m / mobility.scale)
-    return f", or set devices.mobility.origin_m: {_point(origin, decimals)}"
+    return f", or set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m))}"
 
 
 def in_range(world: World) -> Iterator[str]:

@@ -198,10 +198,12 @@ def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> Non
 def test_scales_and_origin(write: Write) -> None:
     path = write("t,id,x,y\n0,a,1,2\n1,a,2,2\n")
     # time in minutes, positions in kilometres
-    movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1.0, 1.0)), 1)
+    movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1000.0, 1000.0)), 1)
     assert movement.positions_m(30.0)[0] == pytest.approx([500.0, 1000.0])
     assert movement.positions_m(60.0).tolist() == [[1000.0, 1000.0]]
     assert movement.doppler_speeds_m_s() == pytest.approx([1000 / 60])
+    later = start(Trace(path=path, scale=1000, time_scale=60, begin_s=30.0), 1)  # 30 s, not 30 minutes
+    assert later.positions_m(0.0)[0] == pytest.approx([1500.0, 2000.0])
 
 
 def test_a_long_gap_is_an_absence(write: Write) -> None:
