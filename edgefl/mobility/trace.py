@@ -15,7 +15,7 @@ from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import Listings, presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
-from edgefl.places.plane import look_like_degrees
+from edgefl.places.plane import look_like_degrees, middle_deg
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
@@ -203,7 +203,7 @@ class Trace(Mobility):
         self._check_units(rows, degrees=bool(samples.degrees))
         if samples.degrees:
             with about(*PLACE), refused(*PLACE):
-                rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
+                rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]], middle_deg).to_m(rows[:, 1:])
         begin_s, last_s = self._begun_s(samples), samples.span_s[1]
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
         rows[:, 1:] = self.scale * rows[:, 1:] - self.origin_m
