@@ -32,7 +32,7 @@ from edgefl.mobility.static import Static
 from edgefl.run.counts import Counts, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.whereabouts import first_move_s, short_recordings
+from edgefl.run.whereabouts import first_move_s, short_recordings, unmoving
 from edgefl.scenario import rates
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -61,8 +61,10 @@ def of_run(
     yield from _empty_batteries(len(counts.emptied), batteries)
     yield from _churn_that_never_acted(kinds, counts, simulated_s)
     if world.may_cross:
-        moved = first_move_s(world.movement, simulated_s) < simulated_s
-        yield from _movement_that_never_acted(kinds, counts, simulated_s, moved=moved)
+        if first_move_s(world.movement, simulated_s) < simulated_s:
+            yield from _movement_that_never_acted(kinds, counts, simulated_s)
+        elif not any(unmoving(world)):  # otherwise the note came before the run
+            yield from unmoving(world, simulated_s)
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
@@ -183,12 +185,10 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
             )
 
 
-def _movement_that_never_acted(
-    kinds: Sequence[Any], counts: Counts, simulated_s: float, *, moved: bool
-) -> Iterator[str]:
+def _movement_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
     """Note movement in which no device crossed a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
-    never = "" if crossed else f"no device ever {'entered or left a cell' if moved else 'moved'}"
+    never = "" if crossed else "no device ever entered or left a cell"
     # give a note only once, even if several classes have the same mobility
     said = dict.fromkeys(
         note

@@ -382,9 +382,11 @@ def test_devices_whose_paths_leave_the_world_are_noted(tmp_path: Path) -> None:
     [
         (
             0,
-            "no device moves before 28,800 s, and the run ends at 600 s: set a later begin_hour, or raise duration_s",
+            "no device moves before 28,800 s, and the run ends at 600 s: no trip begins between 0:00 and 0:10;"
+            " set begin_hour, or raise duration_s",
         ),
         (7.9, ""),  # people leave at 8:00, 360 s later
+        (23.9, "no trip begins between 23:54 and 0:04; set begin_hour"),
         (12, "no device moves before 18,000 s"),
     ],
 )
