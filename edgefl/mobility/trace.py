@@ -126,7 +126,7 @@ class Trace(Mobility):
         return self._moving(self._read(None))
 
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
-        return "path", f"set {place}.{_units.other(self.scale, self.time_scale, faster=False)}"
+        return "path", _units.remedy(place, self.scale, self.time_scale, faster=False)
 
     @property
     def _origin(self) -> tuple[float, float] | None:
