@@ -165,6 +165,13 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
     assert noun in found[0]
 
 
+def test_a_run_that_stop_ends_is_not_told_to_add_rounds(tmp_path: Path) -> None:
+    ends = {"learning": LEARNING, "stop": {"accuracy": 0.01}}
+    (note,) = [one for one in notes_of(tmp_path, devices={"mobility": WALK}, **ends) if "mobility" in one]
+    assert "ended by `stop`" in note
+    assert note.endswith("spread the rounds (rounds.every_s) or end the run later (stop)")
+
+
 @pytest.mark.parametrize(
     ("devices", "said"),
     [
@@ -444,8 +451,8 @@ def advice_of(scenario: Scenario) -> str:
     found: list[str] = [
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
         *notes._never_aggregated(scenario.rounds, STUCK, 0, REACH),
-        *notes._churn_that_never_acted(kinds, STUCK, 1.0),
-        *notes._movement_that_never_acted(kinds, STUCK, 1.0),
+        *notes._churn_that_never_acted(kinds, STUCK, 1.0, stopped=False),
+        *notes._movement_that_never_acted(kinds, STUCK, 1.0, stopped=True),
         *without_coverage(AWAY, 1, remedies(scenario.layout, World(scenario, Streams(1)).fleet)),
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),
