@@ -70,7 +70,7 @@ class GeoJson(Strict):
 
     @property
     def whole(self) -> "GeoJson":
-        """All features of the file, whose middle is proposed as the missing origin."""
+        """The same file with all of its features; their middle is the origin that an error proposes."""
         return self.model_copy(update={"feature": None})
 
 
