@@ -156,7 +156,7 @@ class MapDrawing:
             named.append((float(x), float(high if taken else low)))
             up, side = (3, "bottom") if taken else (-3, "top")
             about: dict[str, Any] = {"fontsize": 9, "color": SOFT, "va": side, "zorder": 3}
-            note(self._axes, area["name"].replace("_", " "), named[-1], (0, up), **about, **NAME)
+            note(self._axes, area["name"], named[-1], (0, up), **about, **NAME)
 
     def _sites(self, layout: Mapping[str, Any]) -> None:
         sites_m, cell = np.array(layout["sites"]), 0

@@ -15,7 +15,7 @@ from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import Listings, presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
-from edgefl.places.plane import look_like_degrees
+from edgefl.places.plane import look_like_degrees, middle_deg
 from edgefl.rng import Streams
 
 PLACE = ("devices", "mobility", "path")
@@ -47,7 +47,7 @@ class Trace(Mobility):
     Longitude and latitude become metres around the scenario's origin_lon_lat by a transverse Mercator projection; at
     10 km from the origin's meridian distances are too long by a factor of 1 + 1.2e-6.
 
-    In the simulation, a position is scale x (position - origin_m), and its time is time_scale x (time - begin_s). The
+    In the simulation, a position is scale x position - origin_m, and its time is time_scale x time - begin_s. The
     Doppler shift follows from a device's mean speed, its path length divided by the time for which it is present; the
     fading of a device that never moves stays the same for the whole run.
 
@@ -74,14 +74,13 @@ class Trace(Mobility):
         "error", description="unreadable rows are an error, or are skipped and counted in a note"
     )
     origin_m: tuple[Coordinate, Coordinate] = Field(
-        (0.0, 0.0), description="[x, y] of the base station in the trace's coordinates"
+        (0.0, 0.0), description="[x, y] of the base station in the trace, in m: after `scale`"
     )
     scale: float = Field(1.0, ge=1e-6, le=1e6, description="metres per length unit of the trace")
     begin_s: Annotated[float, Field(ge=-1e16, le=1e16), DATE] | None = Field(
         None,
-        description="time or date in the trace at which the simulation begins; if left out, the time of the first"
-        " sample of the devices that are used; for times in milliseconds since 1970,"
-        " seconds since 1970 mean the same as a date",
+        description="time or date in the trace at which the simulation begins, in s: after time_scale, or since 1970"
+        " if the trace's times are dates; if left out, the time of the first sample of the devices that are used",
     )
     time_scale: float = Field(1.0, ge=1e-6, le=1e6, description="seconds per time unit of the trace")
     max_gap_s: float | None = Field(
@@ -127,7 +126,7 @@ class Trace(Mobility):
         return self._moving(self._read(None))
 
     def slower(self, place: str = "devices.mobility") -> tuple[str, str]:
-        return "path", f"set {place}.{_units.other(self.scale, self.time_scale, faster=False)}"
+        return "path", _units.remedy(place, self.scale, self.time_scale, faster=False)
 
     @property
     def _origin(self) -> tuple[float, float] | None:
@@ -204,10 +203,10 @@ class Trace(Mobility):
         self._check_units(rows, degrees=bool(samples.degrees))
         if samples.degrees:
             with about(*PLACE), refused(*PLACE):
-                rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]]).to_m(rows[:, 1:])
+                rows[:, 1:] = self.places.on_earth(self.path, [rows[:, 1:]], middle_deg).to_m(rows[:, 1:])
         begin_s, last_s = self._begun_s(samples), samples.span_s[1]
         rows[:, 0] = self.time_scale * (rows[:, 0] - begin_s)
-        rows[:, 1:] = self.scale * (rows[:, 1:] - self.origin_m)
+        rows[:, 1:] = self.scale * rows[:, 1:] - self.origin_m
         if last_s < begin_s:
             dated = "; a date without a time zone is in UTC" if samples.dated else ""
             raise EdgeflError(
@@ -219,19 +218,17 @@ class Trace(Mobility):
         return rows, counts, steps
 
     def _shown(self, samples: Samples, time_s: float) -> str:
-        """Format a time of the trace: as a date if its times are dates or milliseconds since 1970, or as a number."""
+        """Format a time of the trace: as a date if its times are dates or milliseconds since 1970, or in seconds."""
         if samples.span_s[0] > MILLISECONDS:
             return date_of(self.time_scale * time_s)
-        shown = samples.shown(time_s)
-        return shown if self.time_scale == 1 else shown.removesuffix(" s")
+        return samples.shown(time_s if samples.dated else self.time_scale * time_s)
 
     def _begun_s(self, samples: Samples) -> float:
-        """Return the time in the trace at which the simulation begins."""
-        first_s = samples.span_s[0]
+        """Return the time at which the simulation begins, in the unit of the trace's times."""
         if self.begin_s is None:
-            return first_s
-        # a date is in seconds, even if the trace's times are in milliseconds
-        return self.begin_s / self.time_scale if first_s > MILLISECONDS > self.begin_s else self.begin_s
+            return samples.span_s[0]
+        # dates are in seconds already: with them, time_scale only makes devices slower or faster
+        return self.begin_s if samples.dated else self.begin_s / self.time_scale
 
     def _check_units(self, rows: np.ndarray, *, degrees: bool) -> None:
         """Raise an error if times or coordinates seem to be in a different unit."""

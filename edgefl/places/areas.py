@@ -1,6 +1,6 @@
 """Named areas where people live, work and meet, as discs, rectangles, polygons, or shapes from a map file."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Protocol, Self
@@ -14,7 +14,7 @@ from edgefl.config.strict import Strict, one_of
 from edgefl.errors import EdgeflError, moved, refused
 from edgefl.places import sumo_files
 from edgefl.places.geojson_files import POLYGONS, GeoJson, shapes
-from edgefl.places.plane import LocalPlane, middle_deg
+from edgefl.places.plane import LocalPlane, box_middle_deg
 from edgefl.places.polygons import Trapezoids, trapezoids, union
 
 if TYPE_CHECKING:
@@ -85,20 +85,26 @@ class Places:
         areas = [{"name": name, **region.drawn()} for name, region in self.areas.items()]
         return {"areas": areas, "streets": self.streets.drawn() if self.streets else []}
 
-    def on_earth(self, path: Path, lines: Sequence[npt.ArrayLike]) -> LocalPlane:
+    def on_earth(
+        self,
+        path: Path,
+        lines: Sequence[npt.ArrayLike],
+        middle: Callable[[npt.ArrayLike], list[float]] = box_middle_deg,
+    ) -> LocalPlane:
         """Return the local plane, in which a file's longitudes and latitudes become metres.
 
         Args:
             path: the file to convert, for errors. lines: the file's lines, each [n, 2] longitudes and latitudes.
+            middle: returns the middle of places in degrees, which the error proposes.
 
         Raises:
             EdgeflError: the scenario lacks the origin's geographic location; the message proposes one.
         """
         if self.plane is None:
-            middle = middle_deg(np.concatenate([np.reshape(line, (-1, 2)) for line in lines]))
+            covered = np.concatenate([np.reshape(line, (-1, 2)) for line in lines])
             raise EdgeflError(
                 f"{path}: degrees need a geographic origin: set origin_lon_lat: [LON, LAT], the position of"
-                f" [0, 0] m in degrees; the centre of this file is {middle}"
+                f" [0, 0] m in degrees; the centre of this file is {middle(covered)}"
             )
         self.used.add("plane")
         return self.plane
@@ -194,7 +200,7 @@ class Area(Strict):
 def _of_geojson(source: GeoJson, places: Places) -> Trapezoids:
     """Return the union of a GeoJSON file's polygons."""
     nothing = "an area needs polygons; lines are for streets, and for an area around a point use a disc"
-    read = shapes(source, POLYGONS, nothing)
+    read = shapes(source if places.plane else source.whole, POLYGONS, nothing)
     lines = [ring for one in read for ring in one.rings]
     plane = places.on_earth(source.path, lines)
     with refused("geojson", "path"):

@@ -68,6 +68,11 @@ class GeoJson(Strict):
             return {key: str(each) for key, each in value.items()}
         return value if value is None else str(value)
 
+    @property
+    def whole(self) -> "GeoJson":
+        """The same file with all of its features; their middle is the origin that an error proposes."""
+        return self.model_copy(update={"feature": None})
+
 
 def shapes(source: GeoJson, kinds: Mapping[str, int], nothing: str) -> list[_Shape]:
     """Read the polygons, lines or points of a file, in degrees.

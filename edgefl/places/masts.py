@@ -31,6 +31,8 @@ NAMES = {
     "lat": ("lat", "latitude"),
     "azimuth": ("azimuth", "azimuth_deg", "bearing"),
 }
+# names of columns that hold a place in a plane, in lower case
+METRES = (("x", "y"), ("x_m", "y_m"), ("x_km", "y_km"), ("easting", "northing"), ("east", "north"))
 ALIKE = re.compile(
     "azimut|bearing|heading|direction|orientation", re.IGNORECASE
 )  # columns that may hold azimuths
@@ -151,10 +153,12 @@ def _of_table(file: SitesFile, path: Path) -> Iterator[Row]:
         yield f"{path}:1", dict(zip(OPENCELLID, names, strict=True))
         names = table.names = list(OPENCELLID)
     small, found = {name.lower() for name in names}, {}
-    if small >= {"x", "y"} and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
+    plane = next((pair for pair in METRES if small.issuperset(pair)), None)
+    if plane and not file.columns and small.isdisjoint((*NAMES["lon"], *NAMES["lat"])):
         raise table.error(
             1,
-            "has columns x and y, but no longitude and latitude: write metres as layout.sites: [[x, y], ...]",
+            f"has columns {' and '.join(plane)}, but no longitude and latitude: write metres as layout.sites:"
+            " [[x, y], ...]",
         )
     for key, usual in NAMES.items():
         given = [own for name, own in file.columns.items() if name == key]

@@ -46,6 +46,14 @@ def middle_deg(lon_lat_deg: npt.ArrayLike) -> list[float]:
     return [round(float(turned_deg(np.array([lon]), 0.0)[0]), 4), round(float(np.median(lat_deg)), 4)]
 
 
+def box_middle_deg(lon_lat_deg: npt.ArrayLike) -> list[float]:
+    """Return the middle of the box around places [n, 2] in degrees, rounded to 4 decimals."""
+    lon_deg, lat_deg = np.asarray(lon_lat_deg, dtype=float).reshape(-1, 2).T
+    east_deg = lon_deg[0] + turned_deg(lon_deg, lon_deg[0])
+    corners = [(east_deg.min(), lat_deg.min()), (east_deg.max(), lat_deg.max())]
+    return middle_deg(corners)  # the median of two is their middle
+
+
 @dataclass(frozen=True)
 class LocalPlane:
     """Transverse Mercator projection of the WGS 84 ellipsoid on the meridian of the origin.

@@ -149,7 +149,8 @@ class Streets(Strict):
 
 def _of_geojson(source: GeoJson, places: Places) -> list[_Street]:
     nothing = "streets are LineStrings, such as OpenStreetMap's ways with `highway`; polygons are for areas"
-    read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(source, LINES, nothing)]
+    chosen = source if places.plane else source.whole
+    read = [(permissions.tags_of(one.properties), one.rings[0]) for one in shapes(chosen, LINES, nothing)]
     lines = [(tags, line) for tags, line in read if len(line) > 1]
     if len(lines) < len(read):
         places.notes.append(f"{source.path}: one-point lines left out: {len(read) - len(lines):,}")

@@ -32,7 +32,7 @@ from edgefl.mobility.static import Static
 from edgefl.run.counts import Counts, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.whereabouts import first_move_s, short_recordings
+from edgefl.run.whereabouts import first_move_s, short_recordings, unmoving
 from edgefl.scenario import rates
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.world import World
@@ -45,7 +45,7 @@ CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
 def of_run(
-    world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float
+    world: World, radio: Radio, network: Network, counts: Counts, *, simulated_s: float, stopped: bool = False
 ) -> Iterator[str]:
     """Yield a sentence for each fact that readers of the results must know."""
     settings, kinds = world.extent.radio, world.devices.kinds()
@@ -59,10 +59,12 @@ def of_run(
     yield from _classes_without_updates(world.fleet, counts)
     batteries = sum(charge is not None for charge in network.power.charges())
     yield from _empty_batteries(len(counts.emptied), batteries)
-    yield from _churn_that_never_acted(kinds, counts, simulated_s)
+    yield from _churn_that_never_acted(kinds, counts, simulated_s, stopped=stopped)
     if world.may_cross:
-        moved = first_move_s(world.movement, simulated_s) < simulated_s
-        yield from _movement_that_never_acted(kinds, counts, simulated_s, moved=moved)
+        if first_move_s(world.movement, simulated_s) < simulated_s:
+            yield from _movement_that_never_acted(kinds, counts, simulated_s, stopped=stopped)
+        elif not any(unmoving(world)):  # otherwise the note came before the run
+            yield from unmoving(world, simulated_s)
     if network.borders:
         handovers = counts.events[EventName.HANDOVER]
         yield from more_handovers_than_borders(world, handovers, network.borders.crossed)
@@ -171,7 +173,9 @@ def _empty_batteries(emptied: int, batteries: int) -> Iterator[str]:
         )
 
 
-def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: float) -> Iterator[str]:
+def _churn_that_never_acted(
+    kinds: Sequence[Any], counts: Counts, simulated_s: float, *, stopped: bool
+) -> Iterator[str]:
     """Note churn that never switched a device, or an on-off cycle longer than the run."""
     switched = counts.events[EventName.SWITCHED_ON] + counts.events[EventName.SWITCHED_OFF]
     never = "" if switched else "no device was ever switched on or off"
@@ -179,31 +183,33 @@ def _churn_that_never_acted(kinds: Sequence[Any], counts: Counts, simulated_s: f
         if not isinstance(churn, AlwaysOn | ClientPattern):
             name = registry.name_of("churn", churn)
             yield from _rule(
-                f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle", "always_on"
+                f"devices.churn {name}", never, churn.period_s, simulated_s, "cycle", "always_on", stopped
             )
 
 
 def _movement_that_never_acted(
-    kinds: Sequence[Any], counts: Counts, simulated_s: float, *, moved: bool
+    kinds: Sequence[Any], counts: Counts, simulated_s: float, *, stopped: bool
 ) -> Iterator[str]:
     """Note movement in which no device crossed a cell's edge, or a simulated day longer than the run."""
     crossed = sum(counts.events[name] for name in CROSSINGS)
-    never = "" if crossed else f"no device ever {'entered or left a cell' if moved else 'moved'}"
+    never = "" if crossed else "no device ever entered or left a cell"
     # give a note only once, even if several classes have the same mobility
     said = dict.fromkeys(
         note
         for mobility in _distinct(kind.mobility for kind in kinds)
         if not isinstance(mobility, Static)
-        for note in _of_movement(mobility, never, simulated_s)
+        for note in _of_movement(mobility, never, simulated_s, stopped)
     )
     yield from said
 
 
-def _of_movement(mobility: Mobility, never: str, simulated_s: float) -> Iterator[str]:
+def _of_movement(mobility: Mobility, never: str, simulated_s: float, stopped: bool) -> Iterator[str]:
     day_s = getattr(mobility, "day_s", mobility.period_s)
     unit = "day" if mobility.period_s == day_s else "week"
     name = registry.name_of("mobility", mobility)
-    yield from _rule(f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit, "static")
+    yield from _rule(
+        f"devices.mobility {name}", never, mobility.period_s, simulated_s, unit, "static", stopped
+    )
 
 
 def _distinct(components: Iterable[Any]) -> list[Any]:
@@ -216,17 +222,18 @@ def _distinct(components: Iterable[Any]) -> list[Any]:
 
 
 def _rule(
-    name: str, never: str, period_s: float | None, simulated_s: float, unit: str, instead: str
+    name: str, never: str, period_s: float | None, simulated_s: float, unit: str, instead: str, stopped: bool
 ) -> Iterator[str]:
-    covers = f"the run lasts {_seconds(simulated_s)}"
+    covers = f"the run lasts {_seconds(simulated_s)}{', ended by `stop`' * stopped}"
     if period_s is not None and period_s > simulated_s:
         covers = f"{covers}, less than a {unit} of {_seconds(period_s)}"
         never = f"{never}; " if never else ""
-        yield f"{name}: {never}{covers}; a longer duration_s or more sessions would cover a {unit}"
+        longer = "a later end (stop)" if stopped else "a longer duration_s or more sessions"
+        yield f"{name}: {never}{covers}; {longer} would cover a {unit}"
     elif never:
         yield (
             f"{name}: {never}, and {covers}; if that is intended, use {instead}; otherwise spread the rounds "
-            "(rounds.every_s) or add rounds"
+            f"(rounds.every_s) or {'end the run later (stop)' if stopped else 'add rounds'}"
         )
 
 

@@ -93,8 +93,8 @@ def carry_out(
             _write_ledger(simulation)
             keep_models()
             facts = plan.world, plan.radio, simulation.network, counts
-            of_run = notes.of_run(*facts, simulated_s=simulation.env.now)
             stops = {seat: server.stopped for seat, server in servers.items()}
+            of_run = notes.of_run(*facts, simulated_s=simulation.env.now, stopped=all(stops.values()))
             stopped = "; ".join(notes.of_stop(plan.world.federations, stops))
             run.complete(
                 wall_s=round(time.perf_counter() - began_s, 3),

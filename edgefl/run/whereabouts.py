@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from edgefl.channel.geometry import within
+from edgefl.config.clock import HOURS, shown
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.cells.network import Network
 from edgefl.errors import EdgeflError
@@ -83,9 +84,9 @@ def beyond_traces(world: World) -> Iterator[str]:
         )
 
 
-def unmoving(world: World) -> Iterator[str]:
+def unmoving(world: World, simulated_s: float = math.inf) -> Iterator[str]:
     """Yield a note on devices that stay at their first places until the run's end, although they are set to move."""
-    end_s = world.sections.latest_end_s
+    end_s = min(simulated_s, world.sections.latest_end_s)
     for count, movement in parts_of(world.movement, world.count):
         time_s = first_move_s(movement, end_s)
         if not (movement.moves and count and time_s >= end_s):
@@ -94,12 +95,24 @@ def unmoving(world: World) -> Iterator[str]:
             "no device moves" if count == world.count else f"{count:,} of {world.count:,} devices do not move"
         )
         until = "ever" if time_s == math.inf else f"before {time_s:,.6g} s"
-        daily = any(hasattr(mobility, "begin_hour") for _, mobility in world.devices.mobilities())
+        hours = _hours(world, end_s)
         longer = "raise duration_s" if world.sections.duration_s else "make the run longer"
         yield (
             f"devices.mobility: {many} {until}, and the run ends at {end_s:,.6g} s:"
-            f" {'set a later begin_hour, or ' * daily}{longer}; if that is intended, use static"
+            f" {hours}{longer}; if that is intended, use static"
         )
+
+
+def _hours(world: World, end_s: float) -> str:
+    """Return the hours of the day that a run without trips covers, and the remedy; '' without a time of day."""
+    for _, mobility in world.devices.mobilities():
+        if (begin_hour := getattr(mobility, "begin_hour", None)) is not None:
+            hours = HOURS * end_s / getattr(mobility, "day_s", DAY_S)
+            begin, end = shown(begin_hour), shown((begin_hour + hours) % HOURS)
+            if hours >= HOURS or begin == end:  # several days, or less than a second
+                return "set begin_hour, or "
+            return f"no trip begins between {begin} and {end}; set begin_hour, or "
+    return ""
 
 
 def first_move_s(movement: Movement, end_s: float) -> float:
@@ -186,17 +199,15 @@ def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float
     return nearest_m, sum_m / max(seen, 1)
 
 
-def _point(place: np.ndarray, decimals: int = 0) -> str:
-    return f"[{', '.join(f'{value:.{decimals}f}' for value in place)}]"
+def _point(place: np.ndarray) -> str:
+    return f"[{', '.join(f'{value:.0f}' for value in place)}]"
 
 
 def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
     """Suggest a trace's `origin` that moves the devices' mean position to [0, 0]; '' for other mobility models."""
     if not isinstance(mobility, Trace):
         return ""
-    decimals = max(0, math.ceil(math.log10(mobility.scale)))  # the origin is in the trace's units: to a metre
-    origin = np.add(mobility.origin_m, middle_m / mobility.scale)
-    return f", or set devices.mobility.origin_m: {_point(origin, decimals)}"
+    return f", or set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m))}"
 
 
 def in_range(world: World) -> Iterator[str]:

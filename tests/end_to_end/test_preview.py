@@ -316,7 +316,7 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
             "name": "map",
             "origin_lon_lat": [11.57, 48.13],
             "layout": {"sites": [[0, 0], [100, 0]], "radius_m": 150},
-            "areas": {"far": {"rectangle": {"from_m": [600, 0], "to_m": [700, 10]}}},
+            "areas": {"far_away": {"rectangle": {"from_m": [600, 0], "to_m": [700, 10]}}},
             "streets": {"geojson": {"path": str(tmp_path / "ways.json")}},
             "devices": {"count": 2},
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
@@ -326,8 +326,13 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     preview = make_preview(scenario, "cpu", most_s=0.0)
     assert preview.reach_m == pytest.approx(1.05 * 700)
     (area,), (street,) = preview.ground.areas, preview.ground.streets
-    assert area["name"] == "far"
+    assert area["name"] == "far_away"
     assert street == [[0.0, 0.0], [0.0, pytest.approx(111.2, abs=0.05)]]
+    labels: list[str] = []
+    monkeypatch.setattr("edgefl.analysis.figures.map.note", lambda _, words, *__, **___: labels.append(words))
+    draw(preview, tmp_path / "map.png", dpi=20)
+    assert "far_away" in labels  # as in the scenario, not "far away"
+    monkeypatch.undo()
     draw(preview, tmp_path / "map.png", dpi=20)
     drawn, bare = Image.open(tmp_path / "map.png"), tmp_path / "bare.png"
     draw(replace(preview, ground=preview.ground._replace(streets=[], areas=[])), bare, dpi=20)

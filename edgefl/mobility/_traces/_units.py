@@ -20,7 +20,7 @@ def doubt(
     Args:
         steps_m_s: speed of each step between two samples.
         extent_m: width of the area of all positions.
-        scale, time_scale, known: as in `other`.
+        scale, time_scale, known: as in `remedy`.
     """
     fastest_m_s = float(steps_m_s.max(initial=0.0))
     slow = 0.0 < fastest_m_s < WALK_M_S
@@ -31,7 +31,7 @@ def doubt(
         return f"{found}; correct positions or times of the trace"
     # in a small area, coordinates are probably in kilometres
     town = not slow or extent_m < TOWN_KM
-    remedy = other(scale, time_scale, faster=slow, lengths_first=town, known=known)
+    change = remedy("devices.mobility", scale, time_scale, faster=slow, lengths_first=town, known=known)
     units = ", and ".join(
         [
             *["x and y must be in metres"] * ("scale" not in known),
@@ -39,20 +39,27 @@ def doubt(
         ]
     )
     if not slow:
-        return f"{found}; {units}: set devices.mobility.{remedy}"
+        return f"{found}; {units}: {change}"
     within_m = float(f"{extent_m:.2g}")
     return (
-        f"no device is faster than {fastest_m_s:.2g} m/s; {units}: all positions lie within {within_m:g} m, so set"
-        f" devices.mobility.{remedy}"
+        f"no device is faster than {fastest_m_s:.2g} m/s; {units}: all positions lie within {within_m:g} m, so"
+        f" {change}"
     )
 
 
-def other(
-    scale: float, time_scale: float, *, faster: bool, lengths_first: bool = True, known: Collection[str] = ()
+def remedy(
+    place: str,
+    scale: float,
+    time_scale: float,
+    *,
+    faster: bool,
+    lengths_first: bool = True,
+    known: Collection[str] = (),
 ) -> str:
-    """Return the trace's keys with the next units of length and time, `scale: 1000 if ..., or time_scale: ...`.
+    """Say which keys to set to the next units of length and time: `set PLACE.scale: 1000 if ..., or ...`.
 
     Args:
+        place: the trace's key in the scenario.
         scale, time_scale: m and s per unit of the trace, as set now.
         faster: whether devices should be faster, so that the unit of length is longer, or that of time is shorter.
         lengths_first: whether the remedy begins with the unit of length.
@@ -68,7 +75,9 @@ def other(
         for key, what, units in (("scale", "x and y are", lengths), ("time_scale", "t is", times))
         if units and key not in known
     ]
-    return ", or ".join(told if lengths_first else told[::-1]) or "another scale or time_scale"
+    if not told:
+        return f"set another {' or '.join(key for key in ('scale', 'time_scale') if key not in known)} in {place}"
+    return f"set {place}.{', or '.join(told if lengths_first else told[::-1])}"
 
 
 def _next(units: dict[str, float], now: float, *, longer: bool) -> list[tuple[float, str]]:

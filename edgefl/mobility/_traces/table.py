@@ -124,7 +124,16 @@ class Columns:
         x, y = place("x"), place("y")
         named = x is not None and _known(names[x], "lon")
         lon, lat = place("lon"), place("lat")
-        told = {"lon", "lat"} & set(columns or samples.wanted.columns)
+        chosen = {"x", "y", "lon", "lat"} & set(columns or samples.wanted.columns)
+        if not chosen and samples.wanted.degrees is None and None not in (x, y, lon, lat):
+            # a phone's log may have x and y of its acceleration beside the position
+            lon_, lat_, x_, y_ = (names[at] for at in (lon, lat, x, y) if at is not None)
+            raise samples.error(
+                1,
+                f"has {lon_}, {lat_} and {x_}, {y_}: choose with columns: {{lon: {lon_}, lat: {lat_}}} or"
+                f" {{x: {x_}, y: {y_}}}",
+            )
+        told = chosen & {"lon", "lat"}
         degrees = {lon, lat} != {None} and bool(told or samples.wanted.degrees or {x, y} == {None})
         if degrees:
             x, y = lon, lat

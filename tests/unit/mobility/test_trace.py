@@ -60,11 +60,16 @@ def test_the_distance_of_a_device_with_one_sample_needs_no_warning(write: Write)
             1.0,
             0.001,
             100.0,
-            "scale: 0.01 if x and y are in centimetres or 0.001 if in millimetres, or time_scale: 1 if t is in"
-            " seconds",
+            "set devices.mobility.scale: 0.01 if x and y are in centimetres or 0.001 if in millimetres,"
+            " or time_scale: 1 if t is in seconds",
         ),
-        (0.01, 60.0, 9e7, "scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours"),
-        (1000.0, 1e-6, 1e-12, "another scale or time_scale"),
+        (
+            0.01,
+            60.0,
+            9e7,
+            "set devices.mobility.scale: 0.001 if x and y are in millimetres, or time_scale: 3600 if t is in hours",
+        ),
+        (1000.0, 1e-6, 1e-12, "set another scale or time_scale in devices.mobility"),
     ],
 )
 def test_the_units_next_to_those_in_use_are_suggested(
@@ -75,7 +80,7 @@ def test_the_units_next_to_those_in_use_are_suggested(
     model = Trace(path=str(path), scale=scale, time_scale=time_scale, geo=False)
     start(model, 2)
     (note,) = model.places.notes
-    assert note.endswith(f"set devices.mobility.{remedy}")
+    assert note.endswith(remedy)
 
 
 @pytest.mark.parametrize(
@@ -198,10 +203,12 @@ def test_simulation_begins_at_the_first_sample_or_when_told(write: Write) -> Non
 def test_scales_and_origin(write: Write) -> None:
     path = write("t,id,x,y\n0,a,1,2\n1,a,2,2\n")
     # time in minutes, positions in kilometres
-    movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1.0, 1.0)), 1)
+    movement = start(Trace(path=path, scale=1000, time_scale=60, origin_m=(1000.0, 1000.0)), 1)
     assert movement.positions_m(30.0)[0] == pytest.approx([500.0, 1000.0])
     assert movement.positions_m(60.0).tolist() == [[1000.0, 1000.0]]
     assert movement.doppler_speeds_m_s() == pytest.approx([1000 / 60])
+    later = start(Trace(path=path, scale=1000, time_scale=60, begin_s=30.0), 1)  # 30 s, not 30 minutes
+    assert later.positions_m(0.0)[0] == pytest.approx([1500.0, 2000.0])
 
 
 def test_a_long_gap_is_an_absence(write: Write) -> None:

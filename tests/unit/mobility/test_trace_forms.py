@@ -287,13 +287,18 @@ def test_a_run_may_begin_at_a_date(write: Write) -> None:
 
 @pytest.mark.parametrize(("unit", "time_scale"), [(1_000, 1e-3), (1_000_000, 1e-6)])
 def test_a_date_is_found_among_times_in_milliseconds(write: Write, unit: int, time_scale: float) -> None:
-    """begin_s may be a date, in seconds since 1970, or in the unit of the trace's times."""
+    """begin_s may be a date, or in seconds since 1970; it is never in the unit of the trace's times."""
     path = write(f"t,id,x,y\n{1767598200 * unit},a,0,0\n{1767598210 * unit},a,50,0\n")
-    for begin in ("2026-01-05T07:30:04Z", 1767598204, 1767598204 * unit):
+    for begin in ("2026-01-05T07:30:04Z", 1767598204):
         (place,) = started(path, time_scale=time_scale, begin_s=begin)[0].positions_m(2.0).tolist()
         assert place == pytest.approx([30, 0], abs=1e-4)
     with refused_at("devices.mobility.begin_s", "is after the last sample"):
         started(path, time_scale=time_scale, begin_s="2026-01-05T07:31:00Z")
+    with refused_at("devices.mobility.begin_s", "is after the last sample"):
+        started(path, time_scale=time_scale, begin_s=1767598204 * unit)
+    path = write("t,id,x,y\n2026-01-05T07:30:00Z,a,0,0\n2026-01-05T07:30:10Z,a,50,0\n")
+    slow = started(path, time_scale=2, begin_s="2026-01-05T07:30:04Z")[0]  # half as fast
+    assert slow.positions_m(2.0).tolist() == [[25, 0]]
 
 
 @pytest.mark.parametrize(
@@ -301,6 +306,10 @@ def test_a_date_is_found_among_times_in_milliseconds(write: Write, unit: int, ti
     [
         ("t,car,bus,x,y\n0,1,2,3,4\n", ()),
         ("t,user,device,x,y\n0,1,2,3,4\n", ("user and device could each be id", "columns: {id: user}")),
+        (
+            "t,id,lat,lon,X,Y\n0,1,48.1,11.5,0.3,9.8\n",
+            ("has lon, lat and X, Y: choose with columns: {lon: lon, lat: lat} or {x: X, y: Y}",),
+        ),
         ("t,id,x,y\n0,a,1,1\n2026-01-05,a,2,2\n", (":3: t holds '2026-01-05'", "numbers")),
         ("t,id,x,y\n5.6.2026,a,1,1\n", (":2: t holds '5.6.2026', not a time", "2026-01-05T07:30:00Z")),
         ("1,2,3,4\n", ("columns: {t: NAME",)),

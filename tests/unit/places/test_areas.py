@@ -225,6 +225,17 @@ def test_features_of_a_file_are_united(
         assert np.mean(np.abs(at).max(axis=0) < 150) == pytest.approx(share, abs=max(4 * error, 1e-3))
 
 
+def test_the_proposed_origin_is_the_middle_of_the_file(tmp_path: Path) -> None:
+    """A ring repeats its first corner, and a file has features beside the chosen one: neither moves the middle."""
+    ring = [[179.9, 50.0], [-179.9, 50.0], [-179.9, 50.1], [179.9, 50.1], [179.9, 50.0]]
+    far = [[179.5, 50.0], [179.6, 50.0], [179.6, 50.3], [179.5, 50.0]]
+    (tmp_path / "map.geojson").write_text(collection(({"name": "A"}, [ring]), ({"name": "B"}, [far])))
+    for feature in (None, "A", "B"):
+        area = Area.model_validate({"geojson": {"path": tmp_path / "map.geojson", "feature": feature}})
+        with refused_at("", "the centre of this file is [179.8, 50.15]"):
+            area.region(Places())
+
+
 def test_repairs_are_noted(tmp_path: Path) -> None:
     bow_tie = near_berlin((0, 0), (200, 200), (200, 0), (0, 200))
     region, notes = region_of(

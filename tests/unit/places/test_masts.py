@@ -209,6 +209,8 @@ def test_masts_beyond_the_world_are_left_out_and_counted(tmp_path: Path) -> None
         ),
         ("layout.sites.path", "lon,lat\n11.12,46.06\n", (":1:", "no column 'net'"), {"where": {"net": 2}}),
         ("layout.sites.path", "name,x,y\na,10,20\n", (":1:", "[[x, y], ...]"), {}),
+        ("layout.sites.path", "Easting,Northing\n10,20\n", ("easting and northing", "[[x, y], ...]"), {}),
+        ("layout.sites.path", "x_km,y_km\n1,2\n", ("x_km and y_km", "write metres"), {}),
         ("layout.sites.lom", "lon,lat\n11.12,46.06\n", ("unknown key",), {"lom": "x"}),
         ("layout.sites.path", "lon,lat,long\n1,2,3\n", ("2 columns 'lon'",), {}),
     ],

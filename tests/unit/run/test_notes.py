@@ -147,10 +147,6 @@ WEEK = {"a": {"count": 2, "mobility": plan("weekdays", "8:00")}, "b": {"mobility
     [
         ({"churn": {**CYCLE, "on_s": 1e6, "off_s": 1e3}}, "churn duty_cycle", "cycle of 1,001,000 s"),
         ({"churn": {**CYCLE, "on_s": 2e-3, "off_s": 1e-3}}, "", ""),  # several cycles
-        ({"mobility": {**WALK, "name": "attraction"}}, "mobility attraction", "day of 86,400 s"),
-        ({"classes": WEEK}, "mobility itinerary", "no device ever moved; the run lasts"),
-        ({"classes": WEEK}, "mobility itinerary", "week of 604,800 s"),
-        ({"mobility": {**WALK, "pause_s": 1e9}}, "mobility random_waypoint", "no device ever moved"),
         (
             {"mobility": {**WALK, "name": "random_direction"}},
             "mobility random_direction",
@@ -167,6 +163,30 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
         return
     assert_matches(found, rf"devices.{kind}: no device .*(; |, and )the run lasts 0.\d+ s")
     assert noun in found[0]
+
+
+def test_a_run_that_stop_ends_is_not_told_to_add_rounds(tmp_path: Path) -> None:
+    ends = {"learning": LEARNING, "stop": {"accuracy": 0.01}}
+    (note,) = [one for one in notes_of(tmp_path, devices={"mobility": WALK}, **ends) if "mobility" in one]
+    assert "ended by `stop`" in note
+    assert note.endswith("spread the rounds (rounds.every_s) or end the run later (stop)")
+
+
+@pytest.mark.parametrize(
+    ("devices", "said"),
+    [
+        ({"classes": WEEK}, "2 of 4 devices do not move before 28,800 s"),
+        ({"mobility": {**WALK, "pause_s": 1e9}}, "no device moves before 2.25497e+08 s"),
+        ({"mobility": {**WALK, "name": "attraction"}}, "no device moves before "),
+    ],
+)
+def test_devices_that_never_moved_are_noted_once(devices: dict[str, Any], said: str, tmp_path: Path) -> None:
+    """The note names the remedy; more sessions or rounds are none, since they may end before the first move too."""
+    found = [
+        note for note in notes_of(tmp_path, devices=devices, sessions={"rounds": 20}) if "mobility" in note
+    ]
+    assert said in found[0]
+    assert not [note for note in found if "would cover" in note or "add rounds" in note]
 
 
 def test_handovers_of_which_most_are_the_radio_going_to_and_fro(tmp_path: Path) -> None:
@@ -433,8 +453,8 @@ def advice_of(scenario: Scenario) -> str:
     found: list[str] = [
         *more_handovers_than_borders(World(scenario, Streams(1)), 100, 10),
         *notes._never_aggregated(scenario.rounds, STUCK, 0, REACH),
-        *notes._churn_that_never_acted(kinds, STUCK, 1.0),
-        *notes._movement_that_never_acted(kinds, STUCK, 1.0, moved=True),
+        *notes._churn_that_never_acted(kinds, STUCK, 1.0, stopped=False),
+        *notes._movement_that_never_acted(kinds, STUCK, 1.0, stopped=True),
         *without_coverage(AWAY, 1, remedies(scenario.layout, World(scenario, Streams(1)).fleet)),
         *explosions(EXPLODED, list(scenario.by_federation.values()), scenario.radio),
         *notes._radiated_power_only(scenario.radio, kinds),

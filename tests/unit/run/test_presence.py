@@ -54,11 +54,11 @@ def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Pat
 
 
 def test_the_origin_of_a_trace_in_kilometres_is_exact_to_a_metre(tmp_path: Path) -> None:
-    """Two devices stand at 508 and 512 m, so an origin in whole kilometres would leave them 690 m away."""
+    """Two devices stand at 508 and 512 m; the origin is in metres, although the trace is in kilometres."""
     text = "t,id,x,y\n0,a,0.508,0.508\n400,a,0.508,0.508\n0,b,0.512,0.512\n400,b,0.512,0.512\n"
-    with refused_at("devices.mobility", "origin_m: [0.510, 0.510]"):
+    with refused_at("devices.mobility", "origin_m: [510, 510]"):
         notes(traced(tmp_path, text, scale=1000), duration_s=400)
-    assert not outside(notes(traced(tmp_path, text, scale=1000, origin_m=[0.510, 0.510]), duration_s=400))
+    assert not outside(notes(traced(tmp_path, text, scale=1000, origin_m=[510, 510]), duration_s=400))
 
 
 def outside(found: list[str]) -> list[str]:
@@ -144,13 +144,13 @@ def test_a_trace_that_has_not_begun_is_refused_with_its_times(
             0.001,
             "from 2025-10-09T08:53:20Z to 2025-10-09T08:54:40Z, and time 0 is 1970-01-01T00:00:20Z;",
         ),
-        ((100, 200), 60, "has samples from 100 to 200, and time 0 is 20;"),
+        ((100, 200), 60, "has samples from 6000 s to 12000 s, and time 0 is 20 s;"),
     ],
 )
-def test_times_in_other_units_are_told_as_dates_or_numbers(
+def test_times_in_other_units_are_told_as_dates_or_seconds(
     times: tuple[int, int], time_scale: float, said: str, tmp_path: Path
 ) -> None:
-    """1.76e9 s after 1970 is 8:53:20 UTC on 9 October 2025; other times keep the trace's unit, which is no second."""
+    """1.76e9 s after 1970 is 8:53:20 UTC on 9 October 2025; other times are in seconds, as begin_s is."""
     here = f"t,id,x,y\n{times[0]},a,0,0\n{times[1]},a,100,0\n"
     with refused_at("devices.mobility", said):
         notes(traced(tmp_path, here, begin_s=20, time_scale=time_scale), duration_s=60)
@@ -382,9 +382,11 @@ def test_devices_whose_paths_leave_the_world_are_noted(tmp_path: Path) -> None:
     [
         (
             0,
-            "no device moves before 28,800 s, and the run ends at 600 s: set a later begin_hour, or raise duration_s",
+            "no device moves before 28,800 s, and the run ends at 600 s: no trip begins between 0:00 and 0:10;"
+            " set begin_hour, or raise duration_s",
         ),
         (7.9, ""),  # people leave at 8:00, 360 s later
+        (23.9, "no trip begins between 23:54 and 0:04; set begin_hour"),
         (12, "no device moves before 18,000 s"),
     ],
 )
