@@ -11,6 +11,7 @@ from edgefl.config.table_files import miscounted, rows
 from edgefl.errors import EdgeflError, clipped
 from edgefl.mobility._traces._head import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
+from edgefl.mobility._traces._units import LENGTHS, TIMES
 
 # names by which a column is recognised, in lower case and without spaces, hyphens or underscores
 _COMMON = {
@@ -32,6 +33,9 @@ WANTED = (
 DATE = r"\d{4}[-/]\d\d?[-/]\d\d?[ T]\d"
 # https://www.microsoft.com/en-us/research/publication/t-drive-trajectory-data-sample/: id, time, longitude, latitude
 T_DRIVE: Mapping[str, str | int] = {"id": 1, "t": 2, "lon": 3, "lat": 4}
+# symbol of a unit at the end of a column's name -> the unit
+SYMBOLS = {"us": "microseconds", "ms": "milliseconds", "min": "minutes", "h": "hours"}
+SYMBOLS |= {"mm": "millimetres", "cm": "centimetres", "km": "kilometres"}
 REMEDY = "write a number, 12.5 for example"
 
 
@@ -77,6 +81,23 @@ def _is_t_drive(cells: Sequence[str]) -> bool:
 
 def _known(name: str, role: str) -> bool:
     return re.sub(r"[\s_.-]", "", name.lower()) in COMMON[role]
+
+
+def _with_unit(names: Sequence[str], role: str) -> str:
+    """Return a remedy for columns with a unit in their names, such as time_ms, or ''."""
+    key, units, roles = ("time_scale", TIMES, "t") if role == "t" else ("scale", LENGTHS, "xy")
+    for symbol in (symbol for symbol, unit in SYMBOLS.items() if unit in units):
+        ends = f"_{symbol}"
+        of = {
+            each: name
+            for each in roles
+            for name in names
+            if name.endswith(ends) and _known(name.removesuffix(ends), each)
+        }
+        if role in of:
+            columns = ", ".join(f"{each}: {name}" for each, name in of.items())
+            return f"set columns: {{{columns}}} and {key}: {units[SYMBOLS[symbol]]:g}, or "
+    return ""
 
 
 class _Device(NamedTuple):
@@ -142,7 +163,8 @@ class Columns:
             ("t", "lon" if degrees else "x", "lat" if degrees else "y"), (t, x, y), strict=True
         ):
             if at is None:
-                raise samples.error(1, f"none of the columns {clipped(', '.join(names))} is {role}; {WANTED}")
+                known = f"none of the columns {clipped(', '.join(names))} is {role}"
+                raise samples.error(1, f"{known}; {_with_unit(names, role)}{WANTED}")
         declared = samples.wanted.degrees
         samples.in_degrees(degrees or (named if declared is None else declared))
         if id_ is None:

@@ -433,6 +433,8 @@ def test_number_of_devices(write: Write) -> None:
 CSV_FAULTS = {
     "t,id,x\n0,a,1\n": ":1: none of the columns t, id, x is y; name the columns in the first line t,id,x,y",
     "a b\n1 2\n": ":1: none of the columns a, b is t; .* columns: {t: NAME, id: NAME, x: NAME, y: NAME}, with lon",
+    "time_ms,id,x,y\n0,a,1,1\n": ":1: .* is t; set columns: {t: time_ms} and time_scale: 0.001, or name the columns",
+    "t,id,x_km,y_km\n0,a,1,1\n": ":1: .* is x; set columns: {x: x_km, y: y_km} and scale: 1000, or name the columns",
     "timestep_time;vehicle_id;vehicle_x\n0;a;1\n": ":1: column 'vehicle_y' occurs 0 times",
     "timestep_time;edge_id\n0;a\n": ":1: column 'vehicle_id' occurs 0 times",
     "t,id,lon\n0,a,1\n": ":1: none of the columns t, id, lon is lat",
