@@ -2,7 +2,7 @@
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from edgefl.analysis.page.report import Report
     from edgefl.engine.records import Round
     from edgefl.run.progress import ProgressDisplay
+    from edgefl.studies.planning import StudyPlan
     from edgefl.studies.study_file import ChoiceSettings
 
 ELSEWHERE = 3  # exit code if other processes are still executing some of the runs
@@ -103,21 +104,14 @@ def study(
         edgefl study scenarios/studies/quickstart.yaml --executor ray --address auto
     """
     from edgefl import studies
-    from edgefl.config.yaml_source import Source
     from edgefl.run_directory.snapshot import Every
-    from edgefl.studies.study_file import Study
 
     plan = studies.plan(study, seed or (), overrides=set_ or ())
-    if seed and not quiet and (new := set(seed).difference(Source(study).validate(Study).seeds)):
-        which = f"seed{'s' * (len(new) > 1)} {', '.join(map(str, sorted(new)))}"
-        complain(f"note: not listed in {study}, but run all the same: {which}")
+    if seed and not quiet:
+        _note_unlisted(study, seed)
     elsewhere, told = list[str](), Told("study", json=json, quiet=quiet)
     if dry_run:
-        from edgefl.studies.dry_run import dry_run as lines_of
-
-        for line in lines_of(plan, out, device=device):
-            told.answer(line)
-        told.finish()
+        _print_plan(plan, out, device, told)
         return
 
     def noted(note: str) -> None:
@@ -159,6 +153,25 @@ def study(
     told.finish(path)
     if elsewhere:
         raise typer.Exit(ELSEWHERE)
+
+
+def _note_unlisted(study: Path, seeds: Sequence[int]) -> None:
+    """Note seeds that a study file does not list."""
+    from edgefl.config.yaml_source import Source
+    from edgefl.studies.study_file import Study
+
+    if new := set(seeds).difference(Source(study).validate(Study).seeds):
+        which = f"seed{'s' * (len(new) > 1)} {', '.join(map(str, sorted(new)))}"
+        complain(f"note: not listed in {study}, but run all the same: {which}")
+
+
+def _print_plan(plan: "StudyPlan", out: Path | None, device: str, told: Told) -> None:
+    """Print the runs of a study, those that would fail, and the remaining cost, without running any."""
+    from edgefl.studies.dry_run import dry_run
+
+    for line in dry_run(plan, out, device=device):
+        told.answer(line)
+    told.finish()
 
 
 def _carry_out(

@@ -1,6 +1,6 @@
 """Execute the remaining runs of a study, alone or together with other processes in the same directory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -83,37 +83,46 @@ def _carry_out(plan: StudyPlan, out: str | Path | None, options: StudyOptions, l
     describe_again(directory, plan.runs)
     for each in scheduler.completed:
         options.progress(each.label, directory / each.path)
-    if cluster:
-        cluster(scheduler, options.jobs)
-    else:
-        at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
-        workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
-        if workers > 1:
-            scheduler.cores = at_once
-            side_by_side(
-                scheduler,
-                work,
-                workers,
-                reported=scheduler.reported,
-                ended=scheduler.ended,
-                modules=(*RUNS, *TRAINS) if any(each.scenario.trains for each in plan.runs) else RUNS,
-            )
-        else:
-            scheduler.here()
+    _execute(scheduler, plan, options)
     scheduler.tidy()
     options.elsewhere([each.label for each in scheduler.to_do])
     if scheduler.to_do:
-        labels = ", ".join(each.label for each in scheduler.to_do[:3])
-        more = f" and {len(scheduler.to_do) - 3} more" if len(scheduler.to_do) > 3 else ""
-        path = scheduler.to_do[0].path
-        claim = directory / FOLDER / path
-        said_by = claim if claim.exists() else directory / path / ABOUT  # `edgefl resume` claims no run
-        options.noted(
-            f"other processes are running {labels}{more} ({said_by}); the same command continues what they "
-            "leave unfinished"
-        )
+        _note_others(directory, scheduler.to_do, options.noted)
     scheduler.conclude(plan.runs)
     return directory
+
+
+def _execute(scheduler: RunScheduler, plan: StudyPlan, options: StudyOptions) -> None:
+    """Execute the scheduled runs on a cluster, in worker processes, or in this process."""
+    if callable(options.executor):
+        options.executor(scheduler, options.jobs)
+        return
+    at_once = options.jobs or (1 if _on_gpu(plan, options.device) else available_cores())
+    workers = 1 if options.executor == "inline" else min(len(scheduler.to_do), at_once)
+    if workers <= 1:
+        scheduler.here()
+        return
+    scheduler.cores = at_once
+    side_by_side(
+        scheduler,
+        work,
+        workers,
+        reported=scheduler.reported,
+        ended=scheduler.ended,
+        modules=(*RUNS, *TRAINS) if any(each.scenario.trains for each in plan.runs) else RUNS,
+    )
+
+
+def _note_others(directory: Path, runs: Sequence[Run], noted: Callable[[str], None]) -> None:
+    """Note runs that other processes are executing."""
+    labels = ", ".join(each.label for each in runs[:3])
+    more = f" and {len(runs) - 3} more" if len(runs) > 3 else ""
+    claim = directory / FOLDER / runs[0].path
+    said_by = claim if claim.exists() else directory / runs[0].path / ABOUT  # `edgefl resume` claims no run
+    noted(
+        f"other processes are running {labels}{more} ({said_by}); the same command continues what they "
+        "leave unfinished"
+    )
 
 
 def _shard_of(runs: Sequence[Run], reuse: Mapping[Path, ReusePlan], number: int, parts: int) -> list[Run]:

@@ -106,39 +106,50 @@ def sessions(policy: SessionPolicy) -> None:
         (nobody, True),
     ):
         for slope in (0.0, 0.5, -0.05):
-            state = SessionState(0, members, now, time_s=START_S, start_s=START_S, seen=(nobody,))
-            reason = None
-            while reason is None:
-                must(
-                    (longest is None or state.rounds < longest) and state.time_s < until_s,
-                    f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: it "
-                    f"must end by `longest` {longest} or `until_s`",
-                )
-                share = policy.progress(state)
-                must(
-                    0 <= share < 1,
-                    f"progress() returned {share} before round {state.rounds + 1}: return a number in [0, 1)",
-                )
-                losses, rounds = state.losses, state.rounds + 1
-                if policy.report_bits:
-                    losses += (max(0.0, 2.0 + slope * rounds),)
-                time_s = min(START_S + rounds * rounds_s, until_s)
-                scores = (*state.validated, 0.5 - slope / rounds) if policy.asks_validation else ()
-                state = replace(
-                    state,
-                    rounds=rounds,
-                    losses=losses,
-                    unchanged=rounds if starved else 0,
-                    time_s=time_s,
-                    validated=scores,
-                )
-                reason = policy.reason_to_end(state)
-                again = policy.reason_to_end(state)
-                must_repeat("reason_to_end()", reason, again, "keep no state between calls")
-                must(
-                    reason is None or (isinstance(reason, str) and reason),
-                    f"reason_to_end() returned {reason!r}: return a word for the column `reason`, or None",
-                )
+            begun = SessionState(0, members, now, time_s=START_S, start_s=START_S, seen=(nobody,))
+            _check_session(policy, begun, rounds_s, slope, starved)
+
+
+def _check_session(
+    policy: SessionPolicy, state: SessionState, rounds_s: float, slope: float, starved: bool
+) -> None:
+    """Follow a session to its end.
+
+    Args:
+        rounds_s: time of a round. slope: by which reported losses grow from round to round.
+        starved: whether no round changes the model.
+    """
+    longest, until_s = policy.longest, policy.until_s(START_S)
+    reason = None
+    while reason is None:
+        must(
+            (longest is None or state.rounds < longest) and state.time_s < until_s,
+            f"a session continues after {state.rounds} rounds and {state.time_s - START_S:g} s: it "
+            f"must end by `longest` {longest} or `until_s`",
+        )
+        share = policy.progress(state)
+        must(
+            0 <= share < 1,
+            f"progress() returned {share} before round {state.rounds + 1}: return a number in [0, 1)",
+        )
+        losses, rounds = state.losses, state.rounds + 1
+        if policy.report_bits:
+            losses += (max(0.0, 2.0 + slope * rounds),)
+        state = replace(
+            state,
+            rounds=rounds,
+            losses=losses,
+            unchanged=rounds if starved else 0,
+            time_s=min(START_S + rounds * rounds_s, until_s),
+            validated=(*state.validated, 0.5 - slope / rounds) if policy.asks_validation else (),
+        )
+        reason = policy.reason_to_end(state)
+        again = policy.reason_to_end(state)
+        must_repeat("reason_to_end()", reason, again, "keep no state between calls")
+        must(
+            reason is None or (isinstance(reason, str) and reason),
+            f"reason_to_end() returned {reason!r}: return a word for the column `reason`, or None",
+        )
 
 
 def churn(model: Churn) -> None:
