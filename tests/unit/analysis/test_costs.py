@@ -11,9 +11,10 @@ import yaml
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.commands.line import main
+from edgefl.analysis.measures.cost_analysis import cost_analysis
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.page.formatting import ENERGY_UNITS
-from edgefl.analysis.reports.costs import _spreads, breakdown, cost_analysis, report_costs
+from edgefl.analysis.reports.costs import _spreads, breakdown, report_costs
 
 Write = Callable[..., Path]
 STEPS = [f"{step}_{end}_s" for step in ("downlink", "compute", "uplink") for end in ("start", "end")]
