@@ -69,9 +69,8 @@ class Source:
                 raise EdgeflError(f"{origin}: {quoted(part)} is {quoted(inner)} and has no keys below it")
             target[part] = inner
             target = inner
-        target[place[-1]] = copy.deepcopy(
-            value
-        )  # later overrides of keys below do not change the caller's value
+        # a copy, so that later overrides of keys below do not change the caller's value
+        target[place[-1]] = copy.deepcopy(value)
         # this override replaces earlier overrides of keys below this one
         for below in [other for other in self._overrides if other[: len(place)] == place]:
             del self._overrides[below]
