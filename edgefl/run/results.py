@@ -2,7 +2,7 @@
 
 import html
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from inspect import unwrap
 from pathlib import Path
@@ -27,8 +27,12 @@ class _Directory(PathView):
         if not (folder / "run.json").is_file():  # analysis, which imports pandas, may find runs below
             from edgefl.analysis.runs.run_folders import directories_in
 
-            in_python(directories_in)(folder)
+            cls._check(folder, in_python(directories_in)(folder))
         return super().__new__(cls, *parts, **options)
+
+    @classmethod
+    def _check(cls, folder: Path, runs: Sequence[Path]) -> None:
+        """Refuse a folder without run.json if the class cannot read the runs below it."""
 
     def with_segments(self, *parts: Any) -> Self:
         """Make other paths, such as the parent, without the check of `__new__` (from Python 3.12 on)."""
@@ -148,6 +152,8 @@ class _Directory(PathView):
 class Results(_Directory):
     """A run directory as a path object (`results / "rounds.csv"`), with its tables as pandas data frames.
 
+    Several runs in a directory, such as those of a study, are `StudyResults`.
+
     Column names end with units: `_s` simulated seconds since the run's beginning, `_j` joules, `_bits`, `_m` metres,
     `_db` and `_dbm`; accuracies and shares are 0 to 1. Only `wall_s` is wall time, as measured on this machine.
     Tables are read on first use; an EdgeflError or a ValueError names what is missing in a directory. A notebook
@@ -158,6 +164,13 @@ class Results(_Directory):
         results.rounds.plot(x="end_s", y="accuracy")
         results.time_to(0.8), results.energy()
     """
+
+    @classmethod
+    def _check(cls, folder: Path, runs: Sequence[Path]) -> None:
+        if len(runs) > 1:
+            raise EdgeflError(
+                f"{folder} holds {len(runs)} runs: read them with edgefl.StudyResults, or name one, such as {runs[0]}"
+            )
 
     @cached_property
     def info(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
@@ -261,6 +261,9 @@ class CountedSelector(Selector):
         return min(self.count, present)
 
 
+RESOURCES = frozenset({"shares", "power", "clock"})  # what a decider can set
+
+
 class Decider(Selector):
     """Base class of selectors that see all of `Candidates`, have a memory, and may set shares, powers and clocks.
 
@@ -270,8 +273,19 @@ class Decider(Selector):
 
     # whether candidates include the fading of the next slot
     sees_fading: ClassVar[bool] = False
-    # the resources that the decider sets in addition to the participants: any of shares, power, clock
+    # the resources that the decider sets in addition to the participants: any of RESOURCES
     sets: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        given: Any = cls.sets
+        if isinstance(given, str) or not (isinstance(given, Iterable) and set(given) <= RESOURCES):
+            raise ValueError(
+                f"{cls.__name__}.sets is {given!r}: write a set of names from {', '.join(sorted(RESOURCES))}, such as"
+                ' sets = {"shares"}'
+            )
+        cls.sets = frozenset(given)
 
     @abstractmethod
     def decide(

@@ -81,6 +81,8 @@ def test_results_and_studies_describe_themselves(tmp_path: Path) -> None:
     variants = {"a": None, "b": {"radio.bandwidth_hz": 1e7}}
     study = edgefl.study(SMALL, variants, seeds=[1], out=tmp_path / "s", jobs=1)
     run = edgefl.Results(tmp_path / "s" / "a" / "seed-1")
+    with refused_at("", "s holds 2 runs: read them with edgefl.StudyResults, or name one, such as"):
+        edgefl.Results(tmp_path / "s")  # its methods are about one variant
     assert repr(study) == f"StudyResults('{tmp_path / 's'}': 2 runs, 2 variants, 1 seed)"
     assert repr(run).startswith(f"Results('{tmp_path / 's' / 'a' / 'seed-1'}': 2 rounds, ")
     for shown in (study, run, edgefl.compare(study)):

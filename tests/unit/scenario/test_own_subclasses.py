@@ -88,6 +88,17 @@ def test_a_preset_fixes_the_shares_that_a_subclass_of_a_decider_sets() -> None:
     assert ours.radio.sharing == theirs.radio.sharing == "static"
 
 
+@pytest.mark.parametrize("given", [["shares"], ("shares",), {"shares"}])
+def test_what_a_decider_sets_may_be_any_collection(given: Any) -> None:
+    assert type("Own", (LeastTime,), {"sets": given, "__module__": __name__}).sets == {"shares"}
+
+
+@pytest.mark.parametrize("given", ["shares", {"share"}, 3])
+def test_what_a_decider_sets_has_known_names(given: Any) -> None:
+    with pytest.raises(ValueError, match=r"Own.sets is .*: write a set of names from clock, power, shares"):
+        type("Own", (LeastTime,), {"sets": given, "__module__": __name__})
+
+
 def test_a_subclass_of_a_scheduler_needs_the_rates_of_its_base() -> None:
     with refused_at("radio", "Together supports only Shannon's rates: set link.rates: shannon"):
         made(radio={"scheduler": named(Together)})
