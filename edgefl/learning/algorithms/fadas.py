@@ -12,7 +12,7 @@ class Fadas(FedAdam):
 
     m+ = beta1 m + (1 - beta1) Delta, v+ = beta2 v + (1 - beta2) Delta^2, u+ = max(u, v+),
     w+ = w + eta m+ / (sqrt(u+) + tau). eta is server_lr; if the largest staleness among the updates exceeds
-    `patience`, eta is at most 1 / this staleness. Wang, Wang, Lu and Chen, FADAS, ICML 2024 (arXiv 2407.18365).
+    tau_c = 1, eta is at most 1 / this staleness. Wang, Wang, Lu and Chen, FADAS, ICML 2024 (arXiv 2407.18365).
     In FADAS, all updates count equally, however stale: set `rounds.server: {name: fedbuff, staleness: constant}`. The
     paper's v starts at 0; here v = u = tau^2 at first, as with all adaptive servers. Each session resets the state.
 
