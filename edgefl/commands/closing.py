@@ -32,7 +32,8 @@ def closing(path: Path) -> tuple[str, str]:
         " · ".join([clocks, energy, *shown]),
     )
     line = next((one for one in lines if len(one) <= WIDTH), lines[-1])
-    return line, f"next: edgefl report {shlex.quote(str(path))}"
+    one = path / next(iter(about.get("federations") or {}), "")  # a report is about one federation
+    return line, f"next: edgefl report {shlex.quote(str(one))}"
 
 
 def of_study(report: Round | Path) -> Round | Reached:

@@ -219,7 +219,13 @@ class _Commutes(Legs):
         self._first_s = np.zeros(len(people))  # first departure, if the person rests at time 0
 
     def notes(self, ids: np.ndarray) -> Iterator[str]:
-        """Yield notes on people among `ids` that never come home, and on places that their routes do not reach."""
+        """Yield notes on slow vehicles, on people among `ids` that never come home, and on places out of reach."""
+        model = self._model
+        if model.mode not in (None, "foot") and model.speed_max_m_s <= FASTEST["foot"]:
+            yield (
+                f"mode: {model.mode} chooses the streets, not the speed: devices move at most at"
+                f" {model.speed_max_m_s:g} m/s, as on foot; set speed_min_m_s and speed_max_m_s"
+            )
         goals = [trip.to for trip in self._model.plan]
         yield from without_a_return(self._leaves.followed[:, ids], goals, HOME)
         if self._streets is not None:

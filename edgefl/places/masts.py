@@ -243,8 +243,8 @@ class _Rows:
                 remedy = "check origin_lon_lat, and the order of longitude and latitude"
             elif radius_m is not None:
                 remedy = (
-                    f"the nearest is {distances_m.min():,.0f} m from the origin, so set layout.radius_m to more than"
-                    f" {radius_m:g} m, or move the origin to the masts"
+                    "set layout.radius_m to more than the nearest's distance to the origin,"
+                    f" {math.ceil(distances_m.min()):,} m, or move the origin to the masts"
                 )
             raise EdgeflError(
                 f"{path}: of {len(places_deg):,} masts {many} lie in the world around origin_lon_lat"

@@ -59,8 +59,10 @@ def test_federations_have_their_own_scores_where_there_is_room(
     for name, accuracy in zip(names, (0.5, 0.25), strict=True):
         a_run(whole / name, [accuracy])
     about = json.loads((whole / names[0] / "run.json").read_text())
-    (whole / "run.json").write_text(json.dumps(about | {"simulated_s": 9876.0, "wall_s": 4000.0}))
-    line, _ = closing(whole)
+    about |= {"simulated_s": 9876.0, "wall_s": 4000.0, "federations": {name: {} for name in names}}
+    (whole / "run.json").write_text(json.dumps(about))
+    line, further = closing(whole)
+    assert further == f"next: edgefl report {whole / names[0]}"  # a report is about one federation
     assert line == f"2.74 h simulated{clock} · 1.00 kJ{told}"
     assert len(line) <= WIDTH
 

@@ -239,6 +239,17 @@ def test_people_who_never_come_home_are_noted() -> None:
     assert notes_of(20, plan=[{**TO_WORK, "share": 0.3}, BACK]) == []
 
 
+@pytest.mark.parametrize(
+    ("mode", "speed_max_m_s", "slow"),
+    [("car", 1.8, True), ("car", 14, False), ("foot", 1.8, False), (None, 1.8, False)],
+)
+def test_cars_as_slow_as_pedestrians_are_noted(mode: Any, speed_max_m_s: float, slow: bool) -> None:
+    """A mode chooses the streets; its name alone makes nobody faster."""
+    found = [note for note in notes_of(20, mode=mode, speed_max_m_s=speed_max_m_s) if "as on foot" in note]
+    assert len(found) == slow
+    assert all("set speed_min_m_s and speed_max_m_s" in note for note in found)
+
+
 def test_notes_count_only_the_people_of_the_class() -> None:
     """A class of 5 of 20 devices leaves home for good; the other devices move by another model."""
     leaving, back = start(20, plan=[TO_WORK]), start(20)
