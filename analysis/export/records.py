@@ -15,12 +15,8 @@ from edgefl.analysis.runs.load import load_settings, named
 from edgefl.analysis.runs.scenario_keys import keys_of
 
 CURVES = ("accuracy", "loss", "latency_s", "energy_j")  # curves with a point per round
-SUMS = (
-    "energy_j",
-    "simulated_s",
-    "rounds",
-    "probe_rounds",
-)  # totals of a run; the others are means of its rounds
+# totals of a run; its other metrics are means of its rounds
+SUMS = ("energy_j", "simulated_s", "rounds", "probe_rounds")
 FILES = ("*.csv", "*.md", "*.tex", "*.png", "*.pdf")  # files of a study's own folder that are exported
 
 

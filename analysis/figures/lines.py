@@ -161,6 +161,5 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
             color=colour,
         )
         box = text.get_window_extent()
-        text.set_fontsize(
-            size * min(1.0, (ax.figure.bbox.width - box.x0) / box.width)
-        )  # of capitals, or in bold
+        room = ax.figure.bbox.width - box.x0  # capitals and bold letters may need more
+        text.set_fontsize(size * min(1.0, room / box.width))

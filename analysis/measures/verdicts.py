@@ -184,9 +184,8 @@ def on_further_target(
         scope[SESSION], on=SESSION
     )
     found = ratios(times.assign(in_scope=True), pd.DataFrame(), variants, base, target)
-    goal = target.short
     if found["of"].any() and (found["missed"] == found["of"]).all():
-        return f"{goal}: missed in all sessions{' of all variants' * (len(found) > 1)}."
+        return f"{target.short}: missed in all sessions{' of all variants' * (len(found) > 1)}."
     parts = []
     for name, row in found.iterrows():
         if not row["of"]:
@@ -207,7 +206,7 @@ def on_further_target(
                 + f" {base}"
                 + f" ({count_of(time.pairs, 'seed')}: no test)" * few
             )
-    return f"{goal}: {'; '.join(parts)}."
+    return f"{target.short}: {'; '.join(parts)}."
 
 
 def _equal(time: Ratio, energy: Ratio) -> bool:

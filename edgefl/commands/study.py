@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from edgefl.analysis.page.report import Report
     from edgefl.engine.records import Round
     from edgefl.run.progress import ProgressDisplay
-    from edgefl.studies.planning import StudyPlan
     from edgefl.studies.study_file import ChoiceSettings
 
 ELSEWHERE = 3  # exit code if other processes are still executing some of the runs
@@ -165,7 +164,7 @@ def _note_unlisted(study: Path, seeds: Sequence[int]) -> None:
         complain(f"note: not listed in {study}, but run all the same: {which}")
 
 
-def _print_plan(plan: "StudyPlan", out: Path | None, device: str, told: Told) -> None:
+def _print_plan(plan: "studies.StudyPlan", out: Path | None, device: str, told: Told) -> None:
     """Print the runs of a study, those that would fail, and the remaining cost, without running any."""
     from edgefl.studies.dry_run import dry_run
 

@@ -300,7 +300,7 @@ def test_grey_images_get_the_channel_that_a_module_wants() -> None:
 
 
 def test_a_module_with_a_fixed_number_of_outputs_is_taken_as_it_is() -> None:
-    """Most modules that people have at hand do not take `num_classes`, and name other arguments by themselves."""
+    """A module need not take `num_classes`, which most modules of users do not know."""
     factory = Factory(function="torch.nn:Linear", arguments={"in_features": 8, "out_features": 3})
     assert factory.build((8,), 5)(torch.zeros(2, 8)).shape == (2, 3)
     with refused_at("", "'torch.nn:Linear' is not a Model", "{name: factory, function: 'module:Class'}"):

@@ -244,7 +244,7 @@ def test_people_who_never_come_home_are_noted() -> None:
     [("car", 1.8, True), ("car", 14, False), ("foot", 1.8, False), (None, 1.8, False)],
 )
 def test_cars_as_slow_as_pedestrians_are_noted(mode: Any, speed_max_m_s: float, slow: bool) -> None:
-    """A mode chooses the streets; its name alone makes nobody faster."""
+    """A mode of travel chooses the streets that people use, but not their speed."""
     found = [note for note in notes_of(20, mode=mode, speed_max_m_s=speed_max_m_s) if "as on foot" in note]
     assert len(found) == slow
     assert all("set speed_min_m_s and speed_max_m_s" in note for note in found)
