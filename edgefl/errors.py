@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from traceback import walk_tb
+from types import FrameType
 from typing import Annotated, Any, ParamSpec, TypeVar, get_args, get_origin
 
 __all__ = ["Divergence", "EdgeflError"]
@@ -114,14 +115,19 @@ def refused(*place: str) -> Iterator[None]:
     except EdgeflError:
         raise
     except ValueError as error:
-        if not raised_here(error):
+        if not _raised_here(error):
             raise
         raise EdgeflError(str(error), place) from error
 
 
-def raised_here(error: BaseException) -> bool:
+def _raised_here(error: BaseException) -> bool:
     """Return whether code of edgefl, and not other code that it called, raised an error."""
     *_, (frame, _) = walk_tb(error.__traceback__)
+    return is_own(frame)
+
+
+def is_own(frame: FrameType) -> bool:
+    """Return whether a frame belongs to code of edgefl."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] == "edgefl"
 
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from types import CodeType, FrameType, ModuleType, TracebackType
+from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
 from edgefl.config import own_code
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError, clipped, is_own
 
 ALLOW = "EDGEFL_ALLOW_CODE"
 _OURS = "edgefl."
@@ -125,12 +125,8 @@ def pass_on(error: BaseException | None) -> None:
     Otherwise pydantic takes a ValueError of the method for an error about the scenario.
     """
     trace = error.__traceback__ if error else None
-    if error and trace and _is_ours(trace.tb_frame) and blame(error):
+    if error and trace and is_own(trace.tb_frame) and blame(error):
         raise error
-
-
-def _is_ours(frame: FrameType) -> bool:
-    return str(frame.f_globals.get("__name__")).startswith(_OURS)
 
 
 def place_of(code: CodeType | None) -> str:
