@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from edgefl.commands import examples
-from edgefl.commands.scenarios import shipped_as
+from edgefl.commands.scenarios import shipped_as, shipped_names
 from edgefl.commands.sections import PAPERS, full_names, marks_of, model_of, named_in, tree, types_of
 from edgefl.commands.sizes import cells, size
 from edgefl.config import gone_keys, registry
@@ -113,7 +113,7 @@ def _full_names(bare: str) -> list[str]:
         return []
     word = bare.removesuffix("s") or " "
     inside = dict.fromkeys(full for every in known.values() for full in every if word in full)
-    named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, list(known))
+    named, near = ", ".join(islice(inside, MOST_NAMES)), nearest(bare, [*known, *shipped_names()])
     hints = [f"did you mean '{near}'?" * bool(near), f"these names contain it: {named}" * bool(named)]
     hint = " or ".join(filter(None, hints)) or "write KIND/NAME, e.g. algorithms/fedprox, or a key"
     raise EdgeflError(f"'{bare}': no component, section or key has this name: {hint}")

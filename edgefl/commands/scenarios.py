@@ -73,6 +73,13 @@ def examples(
     )
 
 
+def shipped_names() -> list[str]:
+    """Return the names of all shipped scenarios and studies."""
+    from edgefl.config import shipped
+
+    return [name for kind in COMMANDS for name in shipped.names(kind)]
+
+
 def shipped_as(name: str) -> list[str]:
     """Describe the shipped scenario and study with this name, with the commands that run them."""
     from edgefl.config import shipped

@@ -113,6 +113,10 @@ class Scenario(Shown):
     record: RecordSettings = RecordSettings()
     _source: Source | None = PrivateAttr(None)
 
+    def __eq__(self, other: object) -> bool:
+        """Compare the values of all keys, but not the files and lines that they come from."""
+        return isinstance(other, Scenario) and vars(self) == vars(other)
+
     @classmethod
     def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
         """Return the JSON Schema of a scenario file, with all components written out."""

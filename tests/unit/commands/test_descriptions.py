@@ -79,6 +79,7 @@ def test_the_whole_scenario_and_a_kind_are_described() -> None:
         ("", "write KIND/NAME"),
         ("bandwith", "did you mean 'bandwidth'?"),
         ("fedavgg", "did you mean 'fedavg'?"),
+        ("quickstrt", "did you mean 'quickstart'?"),
         ("goal", "no component, section or key has this name: write KIND/NAME"),
         ("energy", "names contain it: selectors/energy_aware, selectors/least_energy, record.energy_excess"),
         ("count", "may be "),

@@ -100,6 +100,12 @@ def test_a_scenario_is_frozen(tmp_path: Path) -> None:
             section.__setattr__(next(iter(type(section).model_fields)), 3)
 
 
+def test_scenarios_of_the_same_values_are_equal(tmp_path: Path) -> None:
+    one, other = load(write(tmp_path, GOOD)), load(write(tmp_path, f"# moved by a line\n{GOOD}"))
+    assert one == other
+    assert one != other.with_(seed=other.seed + 1)
+
+
 def test_unreadable_files(tmp_path: Path) -> None:
     with refused_at("", "none.yaml"):
         Source(tmp_path / "none.yaml")
