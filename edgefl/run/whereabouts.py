@@ -77,10 +77,12 @@ def beyond_traces(world: World) -> Iterator[str]:
     """Yield a note if the devices' traces end before the run, since no device is present from then on."""
     last_s, until_s = ends_s(world.movement), world.sections.known_end_s
     if last_s < (1 - SHORT_OF_END) * until_s:
-        idle = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
+        then = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
+        if world.sections.duration_s is None:
+            then = ", and a run without duration_s cannot go on without devices"
         yield (
             f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
-            f" present{idle}; set duration_s to at most {last_s:.6g}, or use a longer trace"
+            f" present{then}; set duration_s to at most {last_s:.6g}, or use a longer trace"
         )
 
 

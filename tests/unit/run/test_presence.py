@@ -200,21 +200,21 @@ SHORT = "t,id,x,y\n0,a,20,0\n10,b,0,20\n30,b,20,0\n"
 
 
 @pytest.mark.parametrize(
-    ("idle", "length"),
-    [
-        ({}, {"duration_s": 600}),
-        ({"idle_power_w": 0}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}),
-    ],
+    "length",
+    [{"duration_s": 600}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}],
 )
-def test_a_trace_that_ends_before_the_run_is_noted(idle: dict, length: dict, tmp_path: Path) -> None:
+def test_a_trace_that_ends_before_the_run_is_noted(length: dict, tmp_path: Path) -> None:
     """The last device leaves at 30 s; devices of another class stay until the end, unless a trace moves them too."""
-    devices = {**traced(tmp_path, SHORT), **idle}
+    devices = traced(tmp_path, SHORT)
     (note,) = cut_short(notes(devices, **length))
     assert note.startswith(
         "devices.mobility: the trace ends at 30 s of 600 s: from then on no device is present"
     )
     assert note.endswith("; set duration_s to at most 30, or use a longer trace")
-    assert ("idle power still counts" in note) is (not idle)
+    assert ("idle power still counts" in note) is ("duration_s" in length)
+    assert ("cannot go on without devices" in note) is ("duration_s" not in length)
+    (note,) = cut_short(notes({**devices, "idle_power_w": 0}, duration_s=600))
+    assert "idle power" not in note
     for lasts_s in (30, 31):  # a trace of one sample per second may end a second before the run
         assert not cut_short(notes(devices, duration_s=lasts_s))
     classes = {"gone": traced(tmp_path, SHORT), "stays": {"count": 1, "mobility": "static"}}
