@@ -161,5 +161,6 @@ def label_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> No
             color=colour,
         )
         box = text.get_window_extent()
-        room = ax.figure.bbox.width - box.x0  # capitals and bold letters may need more
+        # capitals and bold letters may need more; hinting rounds a smaller font's letters to whole pixels
+        room = ax.figure.bbox.width - box.x0 - 4
         text.set_fontsize(size * min(1.0, room / box.width))

@@ -38,7 +38,7 @@ def test_every_option_says_what_it_is(name: str) -> None:
 def test_two_values_of_an_option_that_takes_one_are_refused(second: list[str]) -> None:
     result = CliRunner().invoke(app, ["sweep", "runs", "--target", "0.7", *second])
     assert result.exit_code == 2
-    assert "takes one value, not 0.7 and 0.8" in " ".join(result.output.split())
+    assert "takes one value, not 0.7 and 0.8" in " ".join(result.output.replace("│", " ").split())
     assert (
         "takes one value"
         not in CliRunner().invoke(app, ["compare", "runs", "--target", "0.7", *second]).output

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import edgefl
+from edgefl.analysis.runs.reading import EXACT
 from edgefl.errors import EdgeflError
 from tests.refusals import refused_at
 from tests.tools.called import code_of
@@ -88,7 +89,8 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
 
 def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> None:
     out = edgefl.record(scenario(tmp_path, WALK), tmp_path / "world")
-    presence, clients = pd.read_csv(out / "presence.csv"), json.loads((out / "availability.json").read_text())
+    presence = pd.read_csv(out / "presence.csv", **EXACT)
+    clients = json.loads((out / "availability.json").read_text())
     assert list(clients) == [str(device) for device in range(30)]
     for device, client in clients.items():
         own = presence[presence.device == int(device)]
