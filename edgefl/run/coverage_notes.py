@@ -4,11 +4,8 @@ from collections.abc import Iterator
 
 from edgefl.engine.air.coverage import remedies
 from edgefl.engine.cells.network import Network
-from edgefl.run.counts import Counts
+from edgefl.run.counts import MATTERS, Counts
 from edgefl.scenario.world import World
-
-# smaller shares of a cell's devices, or of all participations, do not change results noticeably
-MATTERS = 0.1
 
 
 def at_start(world: World, network: Network) -> Iterator[str]:

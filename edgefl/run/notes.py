@@ -29,7 +29,7 @@ from edgefl.engine.settings import RoundSettings
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.mobility.static import Static
-from edgefl.run.counts import Counts, explosions
+from edgefl.run.counts import MATTERS, Counts, explosions, too_stale
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.whereabouts import first_move_s, short_recordings, unmoving
@@ -39,8 +39,6 @@ from edgefl.scenario.world import World
 
 # 256QAM at code rate 948/1024 on one layer: TS 38.214, Table 5.1.3.1-2, MCS index 27
 NR_EFFICIENCY = 8 * 948 / 1024
-# smaller shares of a cell's devices, or of all participations, do not change results noticeably
-MATTERS = 0.1
 CROSSINGS = (EventName.ARRIVAL, EventName.DEPARTURE, EventName.HANDOVER)
 
 
@@ -56,6 +54,7 @@ def of_run(
     yield from _of_gains(world.gains, counts)
     for one, own in each:
         yield from one.named(_never_aggregated(one.rounds, own, there, reach))
+        yield from one.named(too_stale(one.rounds, own))
     yield from _classes_without_updates(world.fleet, counts)
     batteries = sum(charge is not None for charge in network.power.charges())
     yield from _empty_batteries(len(counts.emptied), batteries)

@@ -234,7 +234,7 @@ class _Counting:
     ) -> None:
         self._recorder.write_columns(row_type, further=further, **columns)
         for counts in self._counts:
-            counts.see_columns(row_type, columns)
+            counts.see_columns(row_type, {**columns, **(further or {})})
 
     def write(self, *rows: Any, further: Mapping[str, Any] | None = None) -> None:
         self._recorder.write(*rows, further=further)

@@ -56,6 +56,23 @@ def test_an_ordinary_run_has_nothing_to_say(tmp_path: Path) -> None:
     assert notes_of(tmp_path) == []
 
 
+@pytest.mark.parametrize("beyond", ["drop", "cap"])
+def test_updates_dropped_as_too_stale_are_counted(beyond: str, tmp_path: Path) -> None:
+    """Ten devices work at once, and each update makes a model: most updates are more than one model old."""
+    server = {"name": "fedbuff", "buffer": 1, "concurrency": 10, "max_staleness": 1, "beyond": beyond}
+    changes = {"radio": {"preset": "nr"}, "sessions": {"rounds": 20}, "learning": LEARNING}
+    said = notes_of(tmp_path, devices={"count": 10}, rounds={"server": server}, **changes)
+    devices = pd.read_csv(tmp_path / "devices.csv")
+    arrived = devices[devices.outcome == Outcome.COMPLETED]
+    dropped = arrived.staleness.isna().sum()
+    found = [note for note in said if "too stale" in note]
+    if beyond == "cap":
+        assert not found
+    else:
+        assert dropped > len(arrived) / 10
+        assert f"{dropped} of {len(arrived)} updates that arrived" in found[0]
+
+
 def test_a_class_of_which_no_update_arrived_is_named(tmp_path: Path) -> None:
     """Slow devices need a thousand times as long as fast ones, and the deadline lies between."""
     kinds = {"fast": {"count": 2, "clock_hz": 1e9}, "slow": {"count": 2, "clock_hz": 1e6}}
