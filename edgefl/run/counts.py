@@ -1,7 +1,6 @@
-"""Count and sum a run's rows as they are written; note absurdly long rounds, huge losses, NaN and stale updates."""
+"""Count and sum a run's rows as they are written; note absurdly long rounds, huge losses and NaN."""
 
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,10 +11,9 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.federation.versions import STALENESS
+from edgefl.engine.federation.versions import not_taken
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
-from edgefl.engine.settings import RoundSettings
 from edgefl.scenario.own_sections import OwnSections
 
 # smaller shares of a cell's devices, or of all participations, do not change results noticeably
@@ -185,7 +183,7 @@ class Counts:
     models: dict[int, int] = field(default_factory=dict)  # cell -> global models made
     participants: int = 0
     completed: int = 0
-    not_taken: int = 0  # updates that arrived at a server of overlapping rounds, but were not aggregated
+    not_taken: int = 0  # updates that arrived, but were not aggregated, of rounds that overlap
     chosen: set[int] = field(default_factory=set)  # devices that took part at least once
     delivered: set[int] = field(default_factory=set)  # devices of which at least one update arrived
     trained: Counter[int] = field(default_factory=Counter)  # cell -> rounds that train the global model
@@ -242,17 +240,4 @@ class Counts:
             ]
             last = max(range(len(ends_s)), key=ends_s.__getitem__)
             self.timers += outcomes[last] in GIVEN_UP
-            self.not_taken += sum(
-                staleness is None and how == Outcome.COMPLETED
-                for staleness, how in zip(columns.get(STALENESS, ()), outcomes, strict=False)
-            )
-
-
-def too_stale(rules: RoundSettings, counts: Counts) -> Iterator[str]:
-    """Note updates that a server of overlapping rounds dropped because of their staleness."""
-    if counts.not_taken > MATTERS * counts.completed and not rules.server.takes(sys.maxsize):
-        yield (
-            f"rounds.server: {counts.not_taken:,} of {counts.completed:,} updates that arrived were too stale and"
-            " therefore dropped, which wasted their joules; a larger max_staleness or beyond: cap keeps them, and a"
-            " lower concurrency makes updates less stale"
-        )
+            self.not_taken += not_taken(columns)

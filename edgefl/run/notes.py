@@ -24,12 +24,13 @@ from edgefl.engine.devices.fleet import Fleet
 from edgefl.engine.federation.ending import Stopped
 from edgefl.engine.power_models.journal import JournalPower
 from edgefl.engine.records import EventName
+from edgefl.engine.servers import dropped
 from edgefl.engine.sessions import BoundedPolicy, SessionPolicy
 from edgefl.engine.settings import RoundSettings
 from edgefl.learning.settings import LearningSettings
 from edgefl.mobility import Mobility
 from edgefl.mobility.static import Static
-from edgefl.run.counts import MATTERS, Counts, explosions, too_stale
+from edgefl.run.counts import MATTERS, Counts, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.whereabouts import first_move_s, short_recordings, unmoving
@@ -54,7 +55,8 @@ def of_run(
     yield from _of_gains(world.gains, counts)
     for one, own in each:
         yield from one.named(_never_aggregated(one.rounds, own, there, reach))
-        yield from one.named(too_stale(one.rounds, own))
+        if own.not_taken > MATTERS * own.completed:
+            yield from one.named(dropped(one.rounds.server, own.not_taken, own.completed))
     yield from _classes_without_updates(world.fleet, counts)
     batteries = sum(charge is not None for charge in network.power.charges())
     yield from _empty_batteries(len(counts.emptied), batteries)

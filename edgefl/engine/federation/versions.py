@@ -1,6 +1,10 @@
 """Record the model versions from which the updates of overlapping rounds started."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from edgefl.engine.federation.made import Columns, Made
+from edgefl.engine.parts import Outcome
 
 # additional columns of rounds.csv and devices.csv if rounds overlap
 STALENESS_MEAN, STALENESS_MAX, WORKING = "staleness_mean", "staleness_max", "working"
@@ -29,4 +33,13 @@ def versions(made: Made) -> Columns:
             BEGAN_FROM: [one.dispatch.version for one in jobs],
             STALENESS: taken,
         },
+    )
+
+
+def not_taken(columns: Mapping[str, Any]) -> int:
+    """Return how many updates among rows of devices.csv arrived, but were not aggregated; 0 without overlap."""
+    rows = zip(columns["outcome"], columns.get(STALENESS, ()), columns.get(DISPATCH, ()), strict=False)
+    return sum(
+        how == Outcome.COMPLETED and staleness is None and dispatch is not None
+        for how, staleness, dispatch in rows
     )

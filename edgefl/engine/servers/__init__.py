@@ -1,8 +1,9 @@
 """Servers, which decide when devices are dispatched, and when a model is made from the updates that have arrived."""
 
 import math
+import sys
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
@@ -11,7 +12,7 @@ from pydantic import Field
 from edgefl.config.component import Component
 from edgefl.contract import Staleness
 
-__all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
+__all__ = ["ServerPolicy", "ServerState", "WeighingServer", "dropped"]
 
 
 @dataclass(frozen=True)
@@ -132,3 +133,13 @@ class WeighingServer(ServerPolicy):
 
     def takes(self, staleness: int) -> bool:
         return self.max_staleness is None or self.beyond == "cap" or staleness <= self.max_staleness
+
+
+def dropped(server: ServerPolicy, not_taken: int, arrived: int) -> Iterator[str]:
+    """Note updates that a server with a limit of staleness dropped, as counted in a run."""
+    if not server.takes(sys.maxsize):
+        yield (
+            f"rounds.server: {not_taken:,} of {arrived:,} updates that arrived were too stale and therefore dropped,"
+            " which wasted their joules; a larger max_staleness or beyond: cap keeps them, and a lower concurrency"
+            " makes updates less stale"
+        )
