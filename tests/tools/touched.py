@@ -61,7 +61,7 @@ FEATURES = {
     # epsilon as a column or a function, but not the constant that optimisers add to a root
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
-        ("learning/privacy", "updates/privacy"),
+        ("learning/privacy", "updates/release"),
         2,
     ),
     "drift": Feature(

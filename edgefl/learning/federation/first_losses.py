@@ -31,7 +31,7 @@ def compare(
     If all costs are counted, devices receive the models, run a forward pass of each, and send one number per model;
     otherwise the transfer of one model in each direction and one step are booked.
     """
-    ids, payload, drawn_by = sorted(ids), trainer.payload, trainer.work
+    ids, cost, drawn_by = sorted(ids), trainer.settings.cost, trainer.work
     batches = drawn_by.draw(ids, trainer.samples(ids, facts.moment), facts)
     positions = np.flatnonzero(batches.steps).tolist()
     losses = [
@@ -39,10 +39,10 @@ def compare(
         for model in models
     ]
     steps, down_bits, up_bits = np.minimum(batches.steps, 1), trainer.payload_bits, trainer.payload_bits
-    if payload.exchanged:
+    if cost.payload == "exchanged":
         sizes = trainer.layout.parameters.size, trainer.layout.statistics.size
-        down_bits = len(models) * payload.bits(*sizes, 1)
-        up_bits = len(models) * payload.bits_per_parameter
+        down_bits = len(models) * cost.bits(*sizes, 1)
+        up_bits = len(models) * cost.bits_per_parameter
     once = batches.processed(steps)
     work = (0 * once, len(models) * once) if drawn_by.how_booked == "all" else (once,)
     counted = drawn_by.booked(steps, *work)

@@ -31,7 +31,6 @@ from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import Diverged, TrainedModel
 from edgefl.learning.updates.updates import Amounts, LocalResult
@@ -53,8 +52,7 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
-        payload: size of a transfer in a round without training.
-        payload_bits: size of an upload in bits, and also of a download if `payload.exchanged` is false (one model).
+        payload_bits: size of an upload in bits, and also of a download if only one model counts (`cost.payload`).
         cell: number of the cell.
         drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
@@ -68,7 +66,6 @@ class Trainer:
     module: nn.Module
     tester: ModelTester
     training: LocalTraining
-    payload: Payload
     payload_bits: int
     cell: int
     drifting: Drifting

@@ -15,9 +15,8 @@ from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.settings import CostSettings, LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 
 HELD = "model received"  # name of the last model that a device received in a round with an aggregated update
@@ -30,7 +29,7 @@ class Transfers:
 
     Args:
         layout: layout of a model with its statistics.
-        payload: size of a transfer.
+        cost: sizes of numbers and of transfers.
         devices: storage of the codecs' memory.
         uplink, downlink: codec of each direction; None: models are sent unencoded in this direction.
 
@@ -45,26 +44,23 @@ class Transfers:
         self,
         algorithm: Algorithm,
         layout: ModelLayout,
-        payload: Payload,
+        cost: CostSettings,
         devices: DeviceStates,
         uplink: Codec | None = None,
         downlink: Codec | None = None,
     ) -> None:
-        self._algorithm, self._layout, self._payload, self._devices = algorithm, layout, payload, devices
+        self._algorithm, self._layout, self._cost, self._devices = algorithm, layout, cost, devices
         self._uplink, self._downlink = uplink, downlink
-        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), payload.bits_per_parameter)
+        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), cost.bits_per_parameter)
         self.changes_upload = uplink is not None
         for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
             one.check(self._sizes)
 
     @classmethod
-    def of(
-        cls, settings: LearningSettings, layout: ModelLayout, payload: Payload, devices: DeviceStates
-    ) -> "Transfers":
+    def of(cls, settings: LearningSettings, layout: ModelLayout, devices: DeviceStates) -> "Transfers":
         """Return the transfers that a scenario specifies."""
-        return cls(
-            settings.algorithm, layout, payload, devices, settings.uplink_codec, settings.downlink_codec
-        )
+        codecs = settings.uplink_codec, settings.downlink_codec
+        return cls(settings.algorithm, layout, settings.cost, devices, *codecs)
 
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
@@ -162,13 +158,14 @@ class Transfers:
         layout = self._layout
         if stated is None:
             sizes = layout.parameters.size, layout.statistics.size
-            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
-        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
+            return np.array([self._cost.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
+        statistics_bits = self._cost.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:
         """Return the bits of the vectors that are sent unencoded besides the model; 0 if the payload ignores them."""
-        return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
+        exchanged = self._cost.payload == "exchanged"
+        return (vectors - 1) * self._sizes.bits * self._sizes.count if exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
         """Encode differences from the receiver's state; the next difference includes the coding error."""
