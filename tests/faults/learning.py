@@ -113,7 +113,7 @@ FAULTS = (
         f"{UNIT}updates/test_cloud_models.py::test_cells_weigh_by_the_data_behind_their_models",
         "0.00001 of a parameter",
         edited(
-            "edgefl.learning.updates.cloud_models:CloudModels.mean",
+            "edgefl.learning.federation.cloud_stage:CloudModels.mean",
             "mean + self._models[cell] * (self._samples[cell] / whole)",
             "mean + self._models[cell] * (self._samples[first] / whole)",
         ),

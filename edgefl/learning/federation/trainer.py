@@ -33,7 +33,7 @@ from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import Diverged, TrainedModel
-from edgefl.learning.updates.updates import Amounts, LocalResult
+from edgefl.learning.updates.updates import Amounts
 from edgefl.rng import Streams
 
 # extra columns of devices.csv and rounds.csv
@@ -153,7 +153,7 @@ class Trainer:
         done = self._local_round(ids, result)
         return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
 
-    def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
+    def _local_round(self, ids: Sequence[int], of: Amounts) -> LocalRound:
         # a personal model trains on the same mini-batches as the local model
         processed = of.samples * (2 if self.settings.algorithm.trains_personal else 1)
         return LocalRound(

@@ -1,6 +1,6 @@
 """Transfer models between server and devices in a round, whole or encoded on the uplink or downlink."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
@@ -181,38 +181,9 @@ class Transfers:
     def _encoded(
         self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
     ) -> Coded:
-        place = "learning", key
-        with about(*place):
+        with about("learning", key):
             coded = codec.encode(change, memory, rng, self._sizes)
-        if not isinstance(coded, Coded):
-            raise wrong(codec.encode, coded, "a Coded", *place)
-        must_be_shaped(
-            codec.encode,
-            coded.rows,
-            (tuple(change.shape),),
-            "rows: a row for each device, a tensor",
-            *place,
-        )
-        must_be_shaped(
-            codec.encode,
-            coded.bits,
-            (tuple(change.shape[:1]),),
-            "bits: a tensor with one integer per device",
-            *place,
-        )
-        if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
-            raise wrong(codec.encode, coded.bits, "bits: integers of at least 0", *place)
-        if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
-            wanted = f"memory: the names that memory() returns, {sorted(memory)}"
-            raise wrong(codec.encode, coded.memory, wanted, *place)
-        for name, rows in coded.memory.items():
-            must_be_shaped(
-                codec.encode,
-                rows,
-                (tuple(memory[name].shape),),
-                f"memory {name}: a row for each device,",
-                *place,
-            )
+            _check(codec.encode, coded, change, memory)
         return coded
 
     def _memory(self, key: str, codec: Codec) -> Mapping[str, int]:
@@ -236,3 +207,19 @@ def _kept(name: str) -> str:
 def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
     """Return base + change, or exactly `whole` where the change from base to `whole` was decoded without error."""
     return torch.where(change == whole - base, whole, base + change)
+
+
+def _check(method: Callable[..., Coded], coded: Coded, change: Tensor, memory: Mapping[str, Tensor]) -> None:
+    """Raise an error unless a codec's result has the shapes of the encoded changes and of its memory."""
+    if not isinstance(coded, Coded):
+        raise wrong(method, coded, "a Coded")
+    shape = tuple(change.shape)
+    must_be_shaped(method, coded.rows, (shape,), "rows: a row for each device, a tensor")
+    must_be_shaped(method, coded.bits, (shape[:1],), "bits: a tensor with one integer per device")
+    if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
+        raise wrong(method, coded.bits, "bits: integers of at least 0")
+    if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
+        raise wrong(method, coded.memory, f"memory: the names that memory() returns, {sorted(memory)}")
+    for name, rows in coded.memory.items():
+        wanted = f"memory {name}: a row for each device,"
+        must_be_shaped(method, rows, (tuple(memory[name].shape),), wanted)
