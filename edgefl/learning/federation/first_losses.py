@@ -38,11 +38,11 @@ def compare(
         dict(zip((ids[k] for k in positions), _first_losses(trainer, model, batches, positions), strict=True))
         for model in models
     ]
-    steps, down_bits, up_bits = np.minimum(batches.steps, 1), trainer.payload_bits, trainer.payload_bits
-    if cost.payload == "exchanged":
-        sizes = trainer.layout.parameters.size, trainer.layout.statistics.size
-        down_bits = len(models) * cost.bits(*sizes, 1)
-        up_bits = len(models) * cost.bits_per_parameter
+    steps = np.minimum(batches.steps, 1)
+    sizes = trainer.layout.parameters.size, trainer.layout.statistics.size
+    down_bits, up_bits = len(models) * cost.bits(*sizes, 1), len(models) * cost.bits_per_parameter
+    if cost.payload == "model":
+        down_bits = up_bits = cost.bits(*sizes, trainer.settings.algorithm.vectors_up)
     once = batches.processed(steps)
     work = (0 * once, len(models) * once) if drawn_by.how_booked == "all" else (once,)
     counted = drawn_by.booked(steps, *work)

@@ -91,7 +91,6 @@ class TorchLearner:
             module=module,
             tester=ModelTester(training_data.model, module, training_data.thread_pool),
             training=training,
-            payload_bits=self.payload_bits,
             cell=cell,
             drifting=Drifting.of(settings.drift, inputs, devices.count, cell, streams),
             device_tests=tests_of(training_data.test),
