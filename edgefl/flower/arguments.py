@@ -1,7 +1,9 @@
-"""Check the arguments of `edgefl.flower.learner`, before a run begins."""
+"""Check the arguments of `edgefl.flower.learner` before a run begins, and copy its strategy for each run."""
 
+import copy
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from flwr.clientapp import ClientApp
 from flwr.server.strategy import Strategy as OldStrategy
@@ -9,6 +11,7 @@ from flwr.serverapp.strategy import Strategy
 
 from edgefl.config.outside import misfit
 from edgefl.errors import EdgeflError, clipped
+from edgefl.learners.own import Assignment
 
 STRATEGIES = (Strategy, OldStrategy)
 
@@ -69,3 +72,30 @@ def _kind(given: object) -> str:
 def _are_names(columns: object) -> bool:
     listed = isinstance(columns, Sequence) and not isinstance(columns, str)
     return listed and all(isinstance(name, str) for name in columns)  # type: ignore[attr-defined]
+
+
+def copies_of(strategy: Any) -> Callable[[Assignment], Any]:
+    """Return a function that gives each cell of each run a new copy of a strategy, as the strategy is now.
+
+    A strategy that trains changes its own state.
+    """
+    try:
+        kept = copy.deepcopy(strategy)
+    except Exception as error:  # an attribute's own code may raise nearly anything
+        return _once(strategy, error)
+    return lambda told: copy.deepcopy(kept)
+
+
+def _once(strategy: Any, why: Exception) -> Callable[[Assignment], Any]:
+    """Return a function that gives away a strategy that cannot be copied, and raises if it is called again."""
+    left = [strategy]
+
+    def give(told: Assignment) -> Any:
+        if not left:
+            raise EdgeflError(
+                f"{type(strategy).__name__} has already trained, and cannot be copied ({why}): for several runs or"
+                " cells, pass a function that makes a strategy from an Assignment"
+            )
+        return left.pop()
+
+    return give

@@ -24,7 +24,6 @@ from edgefl.contract import (
 )
 from edgefl.errors import EdgeflError, quoted
 from edgefl.flower import arguments
-from edgefl.flower.copies import copies_of
 from edgefl.flower.keeping import Arrays, Unkept, pack, restore, state_of, unpack
 from edgefl.flower.nodes import Nodes, bits_of
 from edgefl.flower.strategies import EvaluateFn, Metrics, numbers_of, rounds_of, whole
@@ -79,7 +78,7 @@ def learner(
         client_app, strategy, evaluate=evaluate, config=config, epochs=epochs, batch=batch, columns=columns
     )
 
-    own_of = strategy if callable(strategy) else copies_of(strategy)
+    own_of = strategy if callable(strategy) else arguments.copies_of(strategy)
 
     def make(told: Assignment) -> _FlowerLearner:
         own = own_of(told)

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from edgefl.engine.federation.untrained import Untrained
 from edgefl.errors import EdgeflError
 from edgefl.learners import own as outside_learners
 from edgefl.learners.numbered import NumberedLearner
-from edgefl.learners.training import Built, Learners, Training, together
 from edgefl.learning import memory
 from edgefl.learning.kernels import numba_name
 from edgefl.learning.settings import LearningSettings
@@ -35,6 +34,32 @@ if TYPE_CHECKING:  # a run without learning must not load PyTorch
 # two threads slowed logistic regression 17-fold. The cores train devices in parallel, or run a study's processes.
 THREADS_PER_OPERATION = 1
 _GPUS = ("nvidia[0-9]*", "nvhost-gpu", "kfd", "dxg")  # device files: NVIDIA, NVIDIA's boards, AMD, WSL
+
+# federation, or an empty name -> cell -> its learner
+Learners = Mapping[str, Mapping[int, Any]]
+
+
+@dataclass(frozen=True)
+class Training:
+    """The training of a run: its state, its torch device and facts about it; a run without training keeps no journal.
+
+    further: facts for run.json that only some runs have. cells: learners that train with PyTorch, by federation and
+    cell. score: name of the models' score. needs: lower bounds of the memory that training needs. precisions:
+    precisions of the gradients. processor: name of the processor.
+    """
+
+    state: TrainingParts
+    torch_device: "torch.device"
+    further: Mapping[str, str] = field(default_factory=dict)
+    cells: Learners = field(default_factory=dict)
+    score: str = ACCURACY
+    needs: Sequence[memory.Need] = ()
+    precisions: frozenset[str] = frozenset()
+    processor: str = "cpu"
+
+
+# learners of one federation by cell, run.json's entries on model and machine, and the training, if any
+Built = tuple[dict[int, Any], dict[str, Any], Training | None]
 
 
 def available_cores() -> int:
@@ -126,7 +151,7 @@ def build(
             several[name] = _of_one(one, means, sizes[name], before)
         training = several[name][2]
         before += [replace(need, place=("federations", name)) for need in training.needs] if training else []
-    return together(several)
+    return _together(several)
 
 
 def _of_one(
@@ -248,3 +273,35 @@ def notes_at_start(training: Training | None) -> list[str]:
 
     note = bf16_note()
     return [note] if note else []
+
+
+def _together(several: Mapping[str, Built]) -> tuple[Learners, dict[str, Any], Training | None]:
+    """Combine the learners and the training of a run's federations; run.json keeps each federation's entries."""
+    learners = {name: own for name, (own, _, _) in several.items()}
+    if set(several) == {""}:
+        return learners, *several[""][1:]
+    trained = {name: training for name, (_, _, training) in several.items() if training is not None}
+    said: dict[str, Any] = {
+        "device": next((several[name][1]["device"] for name in trained), "cpu"),
+        "model": {"name": None, "parameters": None},
+        "federations": {
+            name: {key: value for key, value in own.items() if key != "device"}
+            for name, (_, own, _) in several.items()
+        },
+    }
+    if not trained:
+        return learners, said, None
+    parts: dict[str, Snapshotable] = {
+        f"{part} of {name}": own
+        for name, training in trained.items()
+        for part, own in training.state.parts.items()
+    }
+    further = {
+        f"{key} of {name}": content
+        for name, training in trained.items()
+        for key, content in training.further.items()
+    }
+    cells = {name: training.cells[""] for name, training in trained.items()}
+    where = next(iter(trained.values())).torch_device
+    precisions = frozenset().union(*(training.precisions for training in trained.values()))
+    return learners, said, Training(TrainingParts(parts), where, further, cells, precisions=precisions)

@@ -20,7 +20,6 @@ from edgefl.learning.datasets import Data, Dataset
 from edgefl.learning.objective import task_of
 from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.payload import Payload
 from edgefl.scenario import memory_needs
 from edgefl.scenario.members import members_of
 from edgefl.scenario.world import World
@@ -88,7 +87,6 @@ def _sized(
     members = members_of(world)
     memory.require(memory_needs.of_training(world, size.parameters), memory.available_bytes())
     inputs = PartitionInputs(data.train.groups, members.homes_m, world.cells_m, members.kept)
-    payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
     flops = settings.cost.flops_per_sample
     return _SizedLearner(
         device_data_of(
@@ -102,7 +100,7 @@ def _sized(
             members.populations,
             tested=tested_labels(settings.evaluation, task, data, validation),
         ),
-        payload.bits(size.parameters, 0, settings.algorithm.vectors_up),
+        settings.cost.bits(size.parameters, 0, settings.algorithm.vectors_up),
         float(size.flops_per_sample) if flops == "counted" else flops,
         size.parameters,
         tuple(doubts(data)),

@@ -10,15 +10,11 @@ counts. An account covers a device's data, so it restarts when data are dealt ag
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 from pydantic import Field
 
 from edgefl.config.scenario_fields import Section
-from edgefl.learning.chance import Chance
-from edgefl.learning.tensors import Tensor
 
 # column of devices.csv: epsilon of all the device's updates that an observer has seen, including the row's update
 EPSILON = "epsilon"
@@ -59,43 +55,6 @@ class PrivacySettings(Section):
                 f"learning.privacy: {sessions} sessions end by losses that devices report without noise: epsilon does"
                 " not cover them"
             )
-
-
-@dataclass(frozen=True)
-class Privacy:
-    """Clip updates and add noise according to the settings, and compute epsilon."""
-
-    settings: PrivacySettings
-
-    @property
-    def on_devices(self) -> bool:
-        """Whether devices add the noise; if they do, each upload that begins counts, since the server may see it."""
-        return self.settings.where == "device"
-
-    def limited(self, rows: Tensor, start: Tensor, rng: Chance) -> Tensor:
-        """Return updates of k devices [k, M] with changes clipped to norm C, and with noise if devices add it."""
-        import torch
-
-        change, settings = rows - start, self.settings
-        scale = settings.clip_norm / change.norm(dim=1, keepdim=True).clamp_min(settings.clip_norm)
-        limited = torch.where(scale == 1, rows, start + change * scale)
-        if self.on_devices and settings.noise:
-            limited = limited + settings.noise * settings.clip_norm * rng.normal(rows.shape[1])
-        return limited
-
-    def mean_noised(self, rows: Tensor, shares: Tensor, rng: Chance) -> Tensor:
-        """Add the same server noise to all updates [k, M], so that their weighted mean has this noise.
-
-        One update changes the mean by at most the update's share times C.
-        """
-        if self.on_devices or not self.settings.noise:
-            return rows
-        deviation = self.settings.noise * self.settings.clip_norm * shares.max()
-        return rows + deviation * rng.normal(rows.shape[1])
-
-    def epsilon(self, updates: np.ndarray) -> np.ndarray:
-        """Return epsilon [k] of devices, given each device's number of charged updates [k]."""
-        return np.array([epsilon_of(self.settings.noise, int(many), self.settings.delta) for many in updates])
 
 
 def epsilon_of(noise: float, updates: int, delta: float) -> float:

@@ -55,16 +55,13 @@ class LocalSettings(Section):
         0.0,
         ge=0,
         le=1,
-        description=(
-            "share of each round's participants that do only a random part of their epochs or steps, rounded to "
-            "whole devices at random"
-        ),
+        description="share of each round's participants that do only a random part of their epochs or steps, rounded"
+        " to whole devices at random",
     )
     one_pass: bool = Field(
         False,
         description="whether a round's steps end after one pass over a device's samples, in training and in probe "
-        "rounds: 300 samples in batches of 128 make 3 steps, the last with 44 samples, even if steps "
-        "is 5",
+        "rounds: 300 samples in batches of 128 make 3 steps, the last with 44 samples, even if steps is 5",
     )
     lr: float = Field(
         0.01, gt=0, le=100, description="largest learning rate, used in a session's first round"
@@ -172,10 +169,8 @@ class EvaluationSettings(Section):
         None,
         ge=1,
         le=10**9,
-        description=(
-            "number of test samples per device if tested_on is devices (fewer if there are too few of its labels; "
-            "all samples of its group if it has a single group's data); null: proportional to training samples"
-        ),
+        description="number of test samples per device if tested_on is devices (fewer if there are too few of its"
+        " labels; all samples of its group if it has a single group's data); null: proportional to training samples",
     )
     metrics: tuple[Literal["top5", "macro_f1", "auc", "perplexity"], ...] = Field(
         (),
@@ -238,6 +233,13 @@ class CostSettings(Section):
     flops_per_sample: Annotated[float, Field(ge=0, le=1e18)] | Literal["counted"] = Field(
         "counted", description="FLOPs of a sample's forward and backward pass, N_p phi: a number, or counted"
     )
+
+    def bits(self, parameters: int, statistics: int, vectors: int) -> int:
+        """Return the bits of a transfer of vectors with M parameters each, and Q statistics; 0 without vectors."""
+        if not vectors:
+            return 0
+        counted = vectors if self.payload == "exchanged" else 1
+        return self.bits_per_parameter * (counted * parameters + statistics)
 
 
 class LearningSettings(Section):

@@ -14,10 +14,9 @@ from edgefl.engine.clock import Clock
 from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import Nowhere
 from edgefl.learners import model_size
-from edgefl.learners.building import Means, available_cores, notes_at_start
+from edgefl.learners.building import Learners, Means, Training, available_cores, notes_at_start
 from edgefl.learners.building import build as learners_of
 from edgefl.learners.own import Maker
-from edgefl.learners.training import Learners, Training
 from edgefl.mobility import notes as notes_on
 from edgefl.rng import Streams
 from edgefl.run.composition import compose

@@ -16,7 +16,7 @@ from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.selectors import Selector
 from edgefl.engine.sessions import SessionPolicy
 from edgefl.errors import EdgeflError, about
-from edgefl.learners.training import Learners
+from edgefl.learners.building import Learners
 from edgefl.learning.algorithms import Algorithm
 from edgefl.learning.data.device_data import DeviceData
 from edgefl.learning.settings import LearningSettings

@@ -18,8 +18,8 @@ from edgefl.engine.federation.untrained import Untrained
 from edgefl.engine.records import LedgerRow, Recorder, Round
 from edgefl.errors import Divergence, EdgeflError
 from edgefl.learners.beside import TrainingProcess, may_fork
+from edgefl.learners.building import Training
 from edgefl.learners.keeping import ModelKeeper
-from edgefl.learners.training import Training
 from edgefl.learning.user_cache import without_tilde
 from edgefl.run import notes
 from edgefl.run.composition import compose

@@ -33,7 +33,11 @@ FAULTS = {
     ],
     "cloud": [
         (f"{FEDERATION}.cloud:Cloud._look", "if not self._waiting or (waits", "if (False and waits"),
-        (f"{UPDATES}.cloud_models:CloudModels.mean", "(self._samples[first] / whole)", "(1 / len(cells))"),
+        (
+            "edgefl.learning.federation.cloud_stage:CloudModels.mean",
+            "(self._samples[first] / whole)",
+            "(1 / len(cells))",
+        ),
     ],
 }
 

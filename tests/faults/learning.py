@@ -113,7 +113,7 @@ FAULTS = (
         f"{UNIT}updates/test_cloud_models.py::test_cells_weigh_by_the_data_behind_their_models",
         "0.00001 of a parameter",
         edited(
-            "edgefl.learning.updates.cloud_models:CloudModels.mean",
+            "edgefl.learning.federation.cloud_stage:CloudModels.mean",
             "mean + self._models[cell] * (self._samples[cell] / whole)",
             "mean + self._models[cell] * (self._samples[first] / whole)",
         ),
@@ -198,7 +198,7 @@ FAULTS = (
         "sensitivity of a weighted mean",
         f"{UNIT}test_privacy.py::test_noise_has_the_stated_deviation",
         "4.5 standard errors of the standard deviation",
-        edited("edgefl.learning.privacy:Privacy.mean_noised", "shares.max()", "shares.mean()"),
+        edited("edgefl.learning.updates.release:PrivateRelease.averaged", "shares.max()", "shares.mean()"),
     ),
     Fault(
         "learning.clip",
@@ -207,7 +207,7 @@ FAULTS = (
         f"{UNIT}test_privacy.py::test_long_changes_are_clipped_and_short_ones_left_as_they_are",
         "1e-6 of a parameter",
         edited(
-            "edgefl.learning.privacy:Privacy.limited",
+            "edgefl.learning.updates.release:PrivateRelease.limited",
             "scale = settings.clip_norm /",
             "scale = 2 * settings.clip_norm /",
         ),

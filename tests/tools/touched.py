@@ -57,11 +57,11 @@ FEATURES = {
         ("engine/servers", "testing/", "federation/versions", "federation/work"),
         7,
     ),
-    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud", "cloud_models"), 6),
+    "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud"), 6),
     # epsilon as a column or a function, but not the constant that optimisers add to a root
     "privacy": Feature(
         r"[Pp]rivacy|EPSILON|[\"']epsilon|epsilon_of|(?<!self)\.epsilon\b",
-        ("learning/privacy", "updates/privacy"),
+        ("learning/privacy", "updates/release"),
         2,
     ),
     "drift": Feature(

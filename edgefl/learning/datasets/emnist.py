@@ -11,8 +11,7 @@ from pydantic import Field
 from edgefl.errors import EdgeflError
 from edgefl.learning.datasets import Data, Split
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
-from edgefl.learning.datasets._idx import read_idx
-from edgefl.learning.datasets._images import image_data
+from edgefl.learning.datasets._images import image_data, read_idx
 
 ALL = string.digits + string.ascii_uppercase + string.ascii_lowercase
 MERGED = "".join(letter for letter in ALL if letter not in "cijklmopsuvwxyz")  # look-alikes of capitals

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgefl.learning.datasets import Data
 from edgefl.learning.datasets._files import FileDataset, FileSet
-from edgefl.learning.datasets._idx import read_idx
+from edgefl.learning.datasets._images import read_idx
 
 # mean and standard deviation of the training samples, which are fixed by the md5
 MEAN, STD = np.array(72.94035, np.float32), np.array(90.02118, np.float32)

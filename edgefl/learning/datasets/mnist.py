@@ -10,8 +10,7 @@ from pydantic import Field
 
 from edgefl.learning.datasets import Data
 from edgefl.learning.datasets._files import Archive, FileDataset, FileSet
-from edgefl.learning.datasets._idx import read_idx
-from edgefl.learning.datasets._images import DIGITS, image_data
+from edgefl.learning.datasets._images import DIGITS, image_data, read_idx
 
 
 class Mnist(FileDataset):

@@ -180,15 +180,7 @@ def device_tests(
     """Deal each device its own test data from a split; return None without a split or if devices share the data."""
     if split is None or evaluation.tested_on == "labels":
         return None
-    return DeviceTests(
-        device_data,
-        split.labels,
-        split.groups,
-        train.labels,
-        train.groups,
-        count=evaluation.samples,
-        streams=streams,
-    )
+    return DeviceTests(device_data, split, train, count=evaluation.samples, streams=streams)
 
 
 def local_training(settings: LearningSettings, training_data: TrainingData, module: Any) -> LocalTraining:

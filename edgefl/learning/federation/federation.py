@@ -163,29 +163,12 @@ class Federation:
             Saved(session, here[f"saved.{i}.model"], here.get(f"saved.{i}.gradient"))
             for i, session in enumerate(facts["saved"])
         ]
-        self.now = _progress(facts["now"])
+        self.now = TypeAdapter(Progress).validate_python(facts["now"])  # JSON made strings of device ids
         self.probe = None
         if facts["probes"]:
             probe.restore(_below("probe.model", here))
             probe.devices.restore(_below("probe.devices", here))
             self.probe = probe
-
-
-def _progress(facts: Mapping[str, Any]) -> Progress:
-    def by_id(losses: Mapping[str, float]) -> dict[int, float]:
-        return {int(id_): loss for id_, loss in losses.items()}  # JSON's keys are strings
-
-    opening, check, round_ = facts["opening"], facts["check"], facts["round"]
-    return Progress(
-        **{
-            **facts,
-            "session": TypeAdapter(SessionStart).validate_python(facts["session"]),
-            "round": RoundFacts(At(*round_["at"]), Moment(**round_["moment"])),
-            "members": frozenset(facts["members"]),
-            "opening": Opening(**{**opening, "weights": by_id(opening["weights"])}),
-            "check": Reports(by_id(check["opening"]), by_id(check["previous"]), check["arrived"]),
-        }
-    )
 
 
 def _under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -31,18 +31,18 @@ def compare(
     If all costs are counted, devices receive the models, run a forward pass of each, and send one number per model;
     otherwise the transfer of one model in each direction and one step are booked.
     """
-    ids, payload, drawn_by = sorted(ids), trainer.payload, trainer.work
+    ids, cost, drawn_by = sorted(ids), trainer.settings.cost, trainer.work
     batches = drawn_by.draw(ids, trainer.samples(ids, facts.moment), facts)
     positions = np.flatnonzero(batches.steps).tolist()
     losses = [
         dict(zip((ids[k] for k in positions), _first_losses(trainer, model, batches, positions), strict=True))
         for model in models
     ]
-    steps, down_bits, up_bits = np.minimum(batches.steps, 1), trainer.payload_bits, trainer.payload_bits
-    if payload.exchanged:
-        sizes = trainer.layout.parameters.size, trainer.layout.statistics.size
-        down_bits = len(models) * payload.bits(*sizes, 1)
-        up_bits = len(models) * payload.bits_per_parameter
+    steps = np.minimum(batches.steps, 1)
+    sizes = trainer.layout.parameters.size, trainer.layout.statistics.size
+    down_bits, up_bits = len(models) * cost.bits(*sizes, 1), len(models) * cost.bits_per_parameter
+    if cost.payload == "model":
+        down_bits = up_bits = cost.bits(*sizes, trainer.settings.algorithm.vectors_up)
     once = batches.processed(steps)
     work = (0 * once, len(models) * once) if drawn_by.how_booked == "all" else (once,)
     counted = drawn_by.booked(steps, *work)

@@ -27,8 +27,7 @@ from edgefl.learning.partitions import PartitionInputs
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.payload import Payload
-from edgefl.learning.updates.privacy_account import release_of
+from edgefl.learning.updates.release import release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
@@ -76,9 +75,8 @@ class TorchLearner:
         training = local_training(settings, training_data, module)
         layout = training.layout
         self._warm_start: WarmStart = settings.warm_start.of_model(layout.parameters)
-        self._payload = Payload(settings.cost.bits_per_parameter, settings.cost.payload == "exchanged")
         self.parameters = layout.parameters.size  # M, the number of trainable parameters
-        self.payload_bits = self._payload.bits(
+        self.payload_bits = settings.cost.bits(
             self.parameters, layout.statistics.size, settings.algorithm.vectors_up
         )
         devices = training_data.devices
@@ -93,8 +91,6 @@ class TorchLearner:
             module=module,
             tester=ModelTester(training_data.model, module, training_data.thread_pool),
             training=training,
-            payload=self._payload,
-            payload_bits=self.payload_bits,
             cell=cell,
             drifting=Drifting.of(settings.drift, inputs, devices.count, cell, streams),
             device_tests=tests_of(training_data.test),
@@ -229,7 +225,7 @@ class TorchLearner:
             settings.algorithm,
             devices,
             model,
-            Transfers.of(settings, trainer.layout, self._payload, devices),
+            Transfers.of(settings, trainer.layout, devices),
             trainer.streams.below("chance", trainer.cell, name),
             release_of(settings, trainer.layout, devices),
         )

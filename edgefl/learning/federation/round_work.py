@@ -1,5 +1,6 @@
 """Draw the mini-batches of a round's devices, and compute the samples that cost time and energy."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -20,12 +21,13 @@ from edgefl.learning.data.batches import (
     samples_in,
     steps_per_epoch,
 )
-from edgefl.learning.partial_work import lengths
 from edgefl.learning.settings import LocalSettings
 from edgefl.rng import Streams
 
 if TYPE_CHECKING:  # checks before a run must not load PyTorch
     from edgefl.learning.federation.federation import RoundFacts
+
+ROUNDING = 1e-9  # tolerance in devices; a share of 0.29 of 100 devices is 29 devices
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,12 @@ class RoundWork:
         steps: list[int] = self._at_most(asked, many).tolist()
         return steps
 
-    def _at_most(self, lengths: np.ndarray, held: np.ndarray) -> np.ndarray:
-        """Return the local steps [K] of devices that do `lengths` epochs, or steps, on `held` samples."""
+    def _at_most(self, asked: np.ndarray, held: np.ndarray) -> np.ndarray:
+        """Return the local steps [K] of devices that do the `asked` epochs, or steps, on `held` samples."""
         passes = [steps_per_epoch(many, self.local.batch, self.smallest) for many in held.tolist()]
         if self.local.epochs:
-            return lengths * np.array(passes, dtype=np.int64)
-        return np.minimum(lengths, passes) if self.local.one_pass else lengths
+            return asked * np.array(passes, dtype=np.int64)
+        return np.minimum(asked, passes) if self.local.one_pass else asked
 
     def expected(
         self, ids: Sequence[int], held: Sequence[int], bits: tuple[int, int], compared: int = 0
@@ -130,3 +132,29 @@ class RoundWork:
         if self.how_booked == "nominal":
             return tuple((steps * self.local.batch).tolist())
         return tuple((processed - (-tested // 3 if self.how_booked == "all" else 0)).tolist())
+
+
+def lengths(
+    share: float, asked: Sequence[int], who: np.random.Generator, each: Sequence[np.random.Generator]
+) -> list[int]:
+    """Draw each device's number of epochs, or steps: all n asked for, or, for a straggler, uniform from 1 to n - 1.
+
+    Stragglers are drawn in each round, and their updates count like all other updates. Their number is rounded up or
+    down at random, so that its mean is exact even if devices are dispatched one by one. To drop stragglers instead,
+    let fewer devices take part: `rounds.selector: {name: uniform, count: 5}` is like dropping five of ten devices.
+
+    Source: Li et al., Federated Optimization in Heterogeneous Networks, MLSys 2020, section 5.2 (0, 50 or 90 % of ten
+    devices are stragglers), as in the paper's public code.
+
+    Args:
+        share: share of stragglers, `learning.local.partial_work`.
+        asked: epochs or steps of each device without stragglers; a single one cannot be shortened.
+        who: generator that draws the stragglers.
+        each: generators, one per device, that draw the numbers of epochs or steps of stragglers.
+    """
+    order, wanted = who.permutation(len(each)).tolist(), share * len(each)
+    few = set(order[: math.floor(wanted + ROUNDING + who.random() * (1 - 2 * ROUNDING))])
+    return [
+        int(rng.integers(1, most)) if k in few and most > 1 else most
+        for k, (most, rng) in enumerate(zip(asked, each, strict=True))
+    ]

@@ -31,10 +31,9 @@ from edgefl.learning.scores import metrics
 from edgefl.learning.scores.device_tests import DeviceTests, Scores, score
 from edgefl.learning.scores.tester import ModelTester
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 from edgefl.learning.updates.trained_model import Diverged, TrainedModel
-from edgefl.learning.updates.updates import Amounts, LocalResult
+from edgefl.learning.updates.updates import Amounts
 from edgefl.rng import Streams
 
 # extra columns of devices.csv and rounds.csv
@@ -53,8 +52,6 @@ class Trainer:
     Args:
         module: the model's module, on the torch device, in evaluation mode.
         tester: object that runs the module on test data.
-        payload: size of a transfer in a round without training.
-        payload_bits: size of an upload in bits, and also of a download if `payload.exchanged` is false (one model).
         cell: number of the cell.
         drifting: the samples that each device has before and after a drift.
         device_tests: test data of each device, or None if all devices are tested on all test data of the labels.
@@ -68,8 +65,6 @@ class Trainer:
     module: nn.Module
     tester: ModelTester
     training: LocalTraining
-    payload: Payload
-    payload_bits: int
     cell: int
     drifting: Drifting
     device_tests: DeviceTests | None = None
@@ -127,8 +122,7 @@ class Trainer:
 
         Args:
             drops: whether updates that are not finite are dropped.
-            concept: True: all devices train on data after the drift; False: all train on data before the drift; None:
-                each device trains on the concept that it has at the moment.
+            concept: as in `Drifting.rows`.
             foretell: function called before training with the round, still without scalars, and the round's number;
                 not called if training may change more than scalars, for example which updates are finite.
 
@@ -156,7 +150,7 @@ class Trainer:
         done = self._local_round(ids, result)
         return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
 
-    def _local_round(self, ids: Sequence[int], of: Amounts | LocalResult) -> LocalRound:
+    def _local_round(self, ids: Sequence[int], of: Amounts) -> LocalRound:
         # a personal model trains on the same mini-batches as the local model
         processed = of.samples * (2 if self.settings.algorithm.trains_personal else 1)
         return LocalRound(
@@ -305,12 +299,7 @@ class Trainer:
         return score(self.tester, model, split, self.drifting.rows(held, split, ids, moment))
 
     def samples(self, ids: Sequence[int], moment: Moment, concept: bool | None = None) -> list[np.ndarray]:
-        """Return the indices of each device's training samples at a moment of the run.
-
-        Args:
-            concept: True: all devices hold samples after the drift; False: samples before the drift; None: samples of
-                the concept that each device has at the moment.
-        """
+        """Return the indices of each device's training samples at a moment; `concept` is as in `Drifting.rows`."""
         self.device_data.bring(ids)
         held = [self.device_data.samples(id_) for id_ in ids]
         return self.drifting.rows(held, self.training_data.train, ids, moment, concept)

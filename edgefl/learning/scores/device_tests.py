@@ -77,31 +77,24 @@ class DeviceTests:
     have the same samples. A device is tested on the concept of its current data.
 
     Args:
-        labels: the test samples' labels before any drift, [n].
-        groups: the test samples' groups, [n], or None if the data set has no groups.
-        train_labels, train_groups: the training samples' labels and groups.
+        test, train: the test samples and the training samples.
         count: number of test samples of each device; None: in proportion to the device's training samples.
     """
 
     def __init__(
         self,
         device_data: DeviceData,
-        labels: np.ndarray,
-        groups: np.ndarray | None,
-        train_labels: np.ndarray,
-        train_groups: np.ndarray | None,
+        test: SplitInMemory,
+        train: SplitInMemory,
         *,
         count: int | None,
         streams: Streams,
     ) -> None:
         self._device_data = device_data
-        self._labels = labels
-        self._groups = groups
-        self._train_labels = train_labels
-        self._train_groups = train_groups
+        self._test, self._train = test, train
         self._count = count
         self._streams = streams
-        self._pools = {int(label): np.flatnonzero(labels == label) for label in np.unique(labels)}
+        self._pools = {int(label): np.flatnonzero(test.labels == label) for label in np.unique(test.labels)}
         self._dealt: tuple[int, dict[int, np.ndarray]] = (-1, {})
 
     def samples(self, device: int) -> np.ndarray:
@@ -117,13 +110,14 @@ class DeviceTests:
         held = self._device_data.samples(device)
         if not len(held):
             return held
-        if self._groups is not None and self._train_groups is not None:
-            group = self._train_groups[held[0]]
-            if (self._train_groups[held] == group).all():
-                return np.flatnonzero(self._groups == group)
-        share = len(self._labels) / len(self._train_labels)
+        test, train = self._test, self._train
+        if test.groups is not None and train.groups is not None:
+            group = train.groups[held[0]]
+            if (train.groups[held] == group).all():
+                return np.flatnonzero(test.groups == group)
+        share = len(test.labels) / len(train.labels)
         count = self._count or max(1, round(share * len(held)))
-        labels, held_of = np.unique(self._train_labels[held], return_counts=True)
+        labels, held_of = np.unique(train.labels[held], return_counts=True)
         rng = self._streams("device tests", device, self._device_data.key)
         wanted = apportioned(held_of / held_of.sum(), count, rng)
         drawn = [

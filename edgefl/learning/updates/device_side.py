@@ -178,7 +178,7 @@ class DeviceSide:
         """Report the amounts of work before a round trains, unless early stopping or the uploads may change them.
 
         Args:
-            tested: number of samples for which only the forward pass is run, as in `LocalResult`.
+            tested: number of samples for which only the forward pass is run.
         """
         count = len(batches.steps)
         if tell is not None and not len(batches.validation) and not self._changes_upload:
@@ -197,6 +197,7 @@ class DeviceSide:
         assert trained.batches is not None
         return LocalResult(
             round=trained,
+            steps=models.steps,
             samples=trained.batches.processed(models.steps),
             tested=models.tested + tested,
             down_bits=self._transfers.down_bits(received, count),

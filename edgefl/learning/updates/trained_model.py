@@ -16,12 +16,12 @@ from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.local.local_task import Stop
 from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.models import OutputTerm
+from edgefl.learning.settings import CostSettings
 from edgefl.learning.updates import answers
 from edgefl.learning.updates.arrivals import BY_SIZE, Arrivals, Weighing
 from edgefl.learning.updates.device_side import PERSONAL_MODEL, DeviceSide, Foretell
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.release import Release
 from edgefl.learning.updates.rows import like_rows
 from edgefl.learning.updates.tiers import TierModels
@@ -72,7 +72,7 @@ class TrainedModel:
         self._algorithm = algorithm
         self.devices = devices
         self._streams = streams
-        self._transfers = transfers or Transfers(algorithm, training.layout, Payload(), devices)
+        self._transfers = transfers or Transfers(algorithm, training.layout, CostSettings(), devices)
         self._release = release or Release()
         self.side = DeviceSide(training, algorithm, devices, self._transfers, self._release)
         self.model = model

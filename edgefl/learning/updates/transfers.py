@@ -1,6 +1,6 @@
 """Transfer models between server and devices in a round, whole or encoded on the uplink or downlink."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from numbers import Integral
 
@@ -15,9 +15,8 @@ from edgefl.learning.algorithms import Algorithm, Received, Sent, ServerState
 from edgefl.learning.chance import Chance, RoundChance
 from edgefl.learning.codecs import Codec, Coded, Sizes, fed_back
 from edgefl.learning.modules.parameters import ModelLayout
-from edgefl.learning.settings import LearningSettings
+from edgefl.learning.settings import CostSettings, LearningSettings
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.rows import blocks
 
 HELD = "model received"  # name of the last model that a device received in a round with an aggregated update
@@ -30,7 +29,7 @@ class Transfers:
 
     Args:
         layout: layout of a model with its statistics.
-        payload: size of a transfer.
+        cost: sizes of numbers and of transfers.
         devices: storage of the codecs' memory.
         uplink, downlink: codec of each direction; None: models are sent unencoded in this direction.
 
@@ -45,26 +44,23 @@ class Transfers:
         self,
         algorithm: Algorithm,
         layout: ModelLayout,
-        payload: Payload,
+        cost: CostSettings,
         devices: DeviceStates,
         uplink: Codec | None = None,
         downlink: Codec | None = None,
     ) -> None:
-        self._algorithm, self._layout, self._payload, self._devices = algorithm, layout, payload, devices
+        self._algorithm, self._layout, self._cost, self._devices = algorithm, layout, cost, devices
         self._uplink, self._downlink = uplink, downlink
-        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), payload.bits_per_parameter)
+        self._sizes = Sizes(tuple(map(tuple, layout.parameters.shapes)), cost.bits_per_parameter)
         self.changes_upload = uplink is not None
         for one in fed_back(uplink, downlink, differences=algorithm.sends_differences):
             one.check(self._sizes)
 
     @classmethod
-    def of(
-        cls, settings: LearningSettings, layout: ModelLayout, payload: Payload, devices: DeviceStates
-    ) -> "Transfers":
+    def of(cls, settings: LearningSettings, layout: ModelLayout, devices: DeviceStates) -> "Transfers":
         """Return the transfers that a scenario specifies."""
-        return cls(
-            settings.algorithm, layout, payload, devices, settings.uplink_codec, settings.downlink_codec
-        )
+        codecs = settings.uplink_codec, settings.downlink_codec
+        return cls(settings.algorithm, layout, settings.cost, devices, *codecs)
 
     def down(
         self, received: Received, ids: Sequence[int], chance: RoundChance
@@ -162,13 +158,14 @@ class Transfers:
         layout = self._layout
         if stated is None:
             sizes = layout.parameters.size, layout.statistics.size
-            return np.array([self._payload.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
-        statistics_bits = self._payload.bits_per_parameter * layout.statistics.size
+            return np.array([self._cost.bits(*sizes, int(many)) for many in vectors], dtype=np.int64)
+        statistics_bits = self._cost.bits_per_parameter * layout.statistics.size
         return stated.cpu().numpy().astype(np.int64) + statistics_bits
 
     def _others(self, vectors: Tensor | int) -> Tensor | int:
         """Return the bits of the vectors that are sent unencoded besides the model; 0 if the payload ignores them."""
-        return (vectors - 1) * self._sizes.bits * self._sizes.count if self._payload.exchanged else 0
+        exchanged = self._cost.payload == "exchanged"
+        return (vectors - 1) * self._sizes.bits * self._sizes.count if exchanged else 0
 
     def _difference(self, key: str, codec: Codec, change: Tensor, rng: Chance) -> Coded:
         """Encode differences from the receiver's state; the next difference includes the coding error."""
@@ -184,38 +181,9 @@ class Transfers:
     def _encoded(
         self, key: str, codec: Codec, change: Tensor, memory: dict[str, Tensor], rng: Chance
     ) -> Coded:
-        place = "learning", key
-        with about(*place):
+        with about("learning", key):
             coded = codec.encode(change, memory, rng, self._sizes)
-        if not isinstance(coded, Coded):
-            raise wrong(codec.encode, coded, "a Coded", *place)
-        must_be_shaped(
-            codec.encode,
-            coded.rows,
-            (tuple(change.shape),),
-            "rows: a row for each device, a tensor",
-            *place,
-        )
-        must_be_shaped(
-            codec.encode,
-            coded.bits,
-            (tuple(change.shape[:1]),),
-            "bits: a tensor with one integer per device",
-            *place,
-        )
-        if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
-            raise wrong(codec.encode, coded.bits, "bits: integers of at least 0", *place)
-        if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
-            wanted = f"memory: the names that memory() returns, {sorted(memory)}"
-            raise wrong(codec.encode, coded.memory, wanted, *place)
-        for name, rows in coded.memory.items():
-            must_be_shaped(
-                codec.encode,
-                rows,
-                (tuple(memory[name].shape),),
-                f"memory {name}: a row for each device,",
-                *place,
-            )
+            _check(codec.encode, coded, change, memory)
         return coded
 
     def _memory(self, key: str, codec: Codec) -> Mapping[str, int]:
@@ -239,3 +207,19 @@ def _kept(name: str) -> str:
 def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
     """Return base + change, or exactly `whole` where the change from base to `whole` was decoded without error."""
     return torch.where(change == whole - base, whole, base + change)
+
+
+def _check(method: Callable[..., Coded], coded: Coded, change: Tensor, memory: Mapping[str, Tensor]) -> None:
+    """Raise an error unless a codec's result has the shapes of the encoded changes and of its memory."""
+    if not isinstance(coded, Coded):
+        raise wrong(method, coded, "a Coded")
+    shape = tuple(change.shape)
+    must_be_shaped(method, coded.rows, (shape,), "rows: a row for each device, a tensor")
+    must_be_shaped(method, coded.bits, (shape[:1],), "bits: a tensor with one integer per device")
+    if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
+        raise wrong(method, coded.bits, "bits: integers of at least 0")
+    if not isinstance(coded.memory, Mapping) or set(coded.memory) != set(memory):
+        raise wrong(method, coded.memory, f"memory: the names that memory() returns, {sorted(memory)}")
+    for name, rows in coded.memory.items():
+        wanted = f"memory {name}: a row for each device,"
+        must_be_shaped(method, rows, (tuple(memory[name].shape),), wanted)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -135,8 +134,15 @@ class Update:
         return not self.round.models.steps[self.position]
 
 
-class Amounts(NamedTuple):
-    """The amounts of work of K devices in a round, as far as known before training, [K] each, as in `LocalResult`."""
+@dataclass(frozen=True)
+class Amounts:
+    """The amounts of work of K devices in a round, in order of id, as far as known before training, [K] each.
+
+    steps: how many local steps each device takes.
+    samples: number of samples in the mini-batches of these steps, without padding.
+    tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models.
+    down_bits, up_bits: how many bits each device receives and sends.
+    """
 
     steps: np.ndarray
     samples: np.ndarray
@@ -146,31 +152,19 @@ class Amounts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LocalResult:
-    """The work that K devices did in a round of local training, in order of id.
+class LocalResult(Amounts):
+    """The work that K devices did in a round of local training.
 
     round: the trained round.
-    samples: number of samples in the mini-batches of each device's steps, without padding, [K].
-    tested: number of samples with only a forward pass, for `stop`, `receive` and terms' reference models, [K].
-    down_bits, up_bits: how many bits each device received and sent, [K].
     scalars: notes of the algorithm with one number per device, and columns that the release adds, [K] each.
     after: column that the release adds -> the stage after which the column applies.
     not_finite: devices with an update that is not finite.
     """
 
     round: TrainedRound
-    samples: np.ndarray
-    tested: np.ndarray
-    down_bits: np.ndarray
-    up_bits: np.ndarray
     scalars: Mapping[str, np.ndarray]
     after: Mapping[str, str] = field(default_factory=dict)
     not_finite: tuple[int, ...] = ()
-
-    @property
-    def steps(self) -> np.ndarray:
-        """The number of local steps of each device, [K]."""
-        return self.round.models.steps
 
 
 def parts(updates: Sequence[Update]) -> list[TrainedRound]:

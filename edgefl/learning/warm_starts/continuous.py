@@ -8,10 +8,10 @@ from pydantic import Field
 
 from edgefl.learning.models import Outputs, OutputTerm
 from edgefl.learning.tensors import Tensor
-from edgefl.learning.warm_starts import OpeningModel, Saved, WarmStart
+from edgefl.learning.warm_starts.previous import Previous
 
 
-class Continuous(WarmStart):
+class Continuous(Previous):
     """Baseline of the session papers: start like `previous`, and distil the previous model while training.
 
     The local loss is cross-entropy + coefficient x KL(q || p): p and q are softmax outputs over the previous
@@ -24,6 +24,7 @@ class Continuous(WarmStart):
     way. In these papers `continuous` replaces the algorithm: combine it with `learning.algorithm: fedavg`.
     """
 
+    first_two_as_previous: ClassVar = False
     of_classes: ClassVar = True
 
     coefficient: float = Field(
@@ -33,12 +34,6 @@ class Continuous(WarmStart):
     classes: Literal["known", "all"] = Field(
         "known", description="distilled classes. known: classes of the previous session; all: all classes"
     )
-
-    def opening(self, current: Tensor, saved: Sequence[Saved], gradient: Tensor | None) -> OpeningModel:
-        return OpeningModel(current, {saved[-1].session: 1.0} if saved else {})
-
-    def retain(self, saved: Sequence[Saved]) -> list[Saved]:
-        return list(saved[-1:])
 
     def anchor(self, previous: Tensor, known: Tensor) -> OutputTerm | None:
         if self.classes == "all":

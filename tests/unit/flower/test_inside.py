@@ -47,6 +47,16 @@ def run(tmp_path: Path, learner: Any, *overrides: str, out: str = "run") -> dict
     return {name: pd.read_csv(path / f"{name}.csv") for name in ("rounds", "devices", "sessions")}
 
 
+def learner_of(strategy: Any = None, **options: Any) -> Any:
+    """Return a learner of a message-based app, by default with FedAvg."""
+    return flower.learner(apps.app(), strategy or new.FedAvg(**apps.ONE), initial=apps.INITIAL, **options)
+
+
+def older_learner_of(strategy: Any = None, **options: Any) -> Any:
+    """Return a learner of an older app, by default with FedAvg."""
+    return flower.learner(apps.old_app(), strategy or old.FedAvg(**apps.ONE_OLD), **options)
+
+
 def by_hand(tables: dict[str, pd.DataFrame], test_on: Any) -> list[float]:
     """Return the losses of federated averaging over the updates that the table lists as arrived."""
     w, losses = apps.INITIAL[0], []
@@ -68,12 +78,7 @@ def everybody(w: np.ndarray) -> float:
 
 @pytest.mark.parametrize("kind", ["messages", "results"])
 def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path) -> None:
-    learner = (
-        flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL)
-        if kind == "messages"
-        else flower.learner(apps.old_app(), old.FedAvg(**apps.ONE_OLD))
-    )
-    tables = run(tmp_path, learner)
+    tables = run(tmp_path, learner_of() if kind == "messages" else older_learner_of())
     outcomes = set(tables["devices"].outcome)
     assert "completed" in outcomes
     assert len(outcomes) > 1  # the deadline cuts some updates off
@@ -84,9 +89,7 @@ def test_the_model_is_that_of_the_updates_that_arrived(kind: str, tmp_path: Path
 
 
 def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -> None:
-    learner = flower.learner(
-        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, epochs=2, batch=20, flops_per_sample=5.0e6
-    )
+    learner = learner_of(epochs=2, batch=20, flops_per_sample=5.0e6)
     tables = run(tmp_path, learner, "rounds.deadline_s=100")
     devices = tables["devices"]
     work = {device: 2 * (apps.EXAMPLES + device) for device in range(12)}
@@ -101,7 +104,7 @@ def test_bits_iterations_and_samples_are_those_of_the_messages(tmp_path: Path) -
 
 
 def test_who_the_strategy_leaves_out_does_nothing(tmp_path: Path) -> None:
-    learner = flower.learner(apps.app(), new.FedAvg(fraction_train=0.5, **apps.ONE), initial=apps.INITIAL)
+    learner = learner_of(new.FedAvg(fraction_train=0.5, **apps.ONE))
     devices = run(tmp_path, learner, "rounds.deadline_s=100")["devices"]
     idle = devices.downlink_bits == 0
     assert idle.groupby(devices["round"]).sum().tolist() == [4] * ROUNDS
@@ -146,9 +149,7 @@ OLD = {
 @pytest.mark.parametrize("name", NEW)
 def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> None:
     strategy = NEW[name](**apps.ONE)
-    learner = flower.learner(
-        apps.app(), flower.warm_started(strategy) if warm else strategy, initial=apps.INITIAL
-    )
+    learner = learner_of(flower.warm_started(strategy) if warm else strategy)
     losses = run(tmp_path, learner, "rounds.deadline_s=100", "sessions.rounds=3")["rounds"].loss
     assert losses.iloc[-1] < losses.iloc[0]
 
@@ -157,7 +158,7 @@ def test_strategies_of_messages_learn(name: str, warm: bool, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", OLD)
 def test_older_strategies_learn(name: str, warm: bool, tmp_path: Path) -> None:
     strategy = OLD[name](**apps.ONE_OLD)
-    learner = flower.learner(apps.old_app(), flower.warm_started(strategy) if warm else strategy)
+    learner = older_learner_of(flower.warm_started(strategy) if warm else strategy)
     losses = run(tmp_path, learner, "rounds.deadline_s=100", "sessions.rounds=3")["rounds"].loss
     assert losses.iloc[-1] < losses.iloc[0]
 
@@ -169,10 +170,7 @@ def test_a_test_at_the_server_and_further_columns(tmp_path: Path) -> None:
         asked.append(number)
         return MetricRecord({"accuracy": 0.75, "loss": float(number), "norm": 2.0})
 
-    learner = flower.learner(
-        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, evaluate=evaluate, columns=["norm", "other"]
-    )
-    rounds = run(tmp_path, learner)["rounds"]
+    rounds = run(tmp_path, learner_of(evaluate=evaluate, columns=["norm", "other"]))["rounds"]
     assert asked == list(range(1, ROUNDS + 1))
     assert rounds.loss.tolist() == asked
     assert rounds.norm.tolist() == [2.0] * ROUNDS
@@ -192,12 +190,10 @@ def test_each_cell_has_a_strategy_of_its_own(tmp_path: Path) -> None:
         made.append(told.cell)
         return new.FedAvg(**apps.ONE)
 
-    by_function = run(tmp_path, flower.learner(apps.app(), strategy, initial=apps.INITIAL), *cells)
+    by_function = run(tmp_path, learner_of(strategy), *cells)
     assert made == list(range(7))
-    copied = flower.learner(apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL)
-    pd.testing.assert_frame_equal(
-        run(tmp_path, copied, *cells, out="copied")["rounds"], by_function["rounds"]
-    )
+    copied = run(tmp_path, learner_of(), *cells, out="copied")
+    pd.testing.assert_frame_equal(copied["rounds"], by_function["rounds"])
 
 
 @pytest.mark.parametrize(
@@ -224,7 +220,7 @@ def test_each_run_begins_with_the_strategy_as_it_was_given(strategy: Any, tmp_pa
 def test_a_strategy_that_cannot_be_copied_trains_once(tmp_path: Path) -> None:
     strategy = new.FedAvg(**apps.ONE)
     strategy.lock = threading.Lock()
-    learner = flower.learner(apps.app(), strategy, initial=apps.INITIAL)
+    learner = learner_of(strategy)
     with pytest.warns(UserWarning, match="restart"):
         run(tmp_path, learner, out="first")
     with refused_at("", "FedAvg", "cannot be copied", "pass a function"):
@@ -232,8 +228,8 @@ def test_a_strategy_that_cannot_be_copied_trains_once(tmp_path: Path) -> None:
 
 
 def test_it_keeps_the_contract_of_learners() -> None:
-    check_learner(flower.learner(apps.app(), lambda told: new.FedAvg(**apps.ONE), initial=apps.INITIAL))
-    check_learner(flower.learner(apps.old_app(), lambda told: old.FedAvg(**apps.ONE_OLD)))
+    check_learner(learner_of(lambda told: new.FedAvg(**apps.ONE)))
+    check_learner(older_learner_of(lambda told: old.FedAvg(**apps.ONE_OLD)))
 
 
 @pytest.mark.parametrize(
@@ -242,25 +238,15 @@ def test_it_keeps_the_contract_of_learners() -> None:
         (lambda: flower.learner(apps.app(), new.FedAvg(**apps.ONE)), "pass initial="),
         (lambda: flower.learner(apps.app(), object()), "object is not a Flower strategy"),
         (
-            lambda: flower.learner(
-                apps.app(), new.FedAvg(**{**apps.ONE, "min_train_nodes": 9}), initial=apps.INITIAL
-            ),
+            lambda: learner_of(new.FedAvg(**{**apps.ONE, "min_train_nodes": 9})),
             "waits for more than the 8 nodes of this round",
         ),
         (
-            lambda: flower.learner(apps.old_app(), old.FedAvg(**{**apps.ONE_OLD, "min_fit_clients": 9})),
+            lambda: older_learner_of(old.FedAvg(**{**apps.ONE_OLD, "min_fit_clients": 9})),
             "waits for more than the 8 nodes of this round",
         ),
-        (
-            lambda: flower.learner(
-                apps.app(), new.FedAvg(weighted_by_key="n", **apps.ONE), initial=apps.INITIAL
-            ),
-            "has no 'n' in its MetricRecord",
-        ),
-        (
-            lambda: flower.learner(apps.old_app(), old.FedAvg(**apps.ONE_OLD), config={"lr": 0.1}),
-            "its own evaluate_fn and on_fit_config_fn",
-        ),
+        (lambda: learner_of(new.FedAvg(weighted_by_key="n", **apps.ONE)), "has no 'n' in its MetricRecord"),
+        (lambda: older_learner_of(config={"lr": 0.1}), "its own evaluate_fn and on_fit_config_fn"),
     ],
 )
 def test_what_does_not_fit_is_one_message(learner: Any, message: str, tmp_path: Path) -> None:
@@ -307,9 +293,7 @@ def test_an_app_is_no_learner(tmp_path: Path) -> None:
 
 def test_a_column_without_a_metric_is_said_once(tmp_path: Path) -> None:
     """Metrics may be missing in some tests, so a column that the first test does not fill is no error."""
-    learner = flower.learner(
-        apps.app(), new.FedAvg(**apps.ONE), initial=apps.INITIAL, columns=["nix", "eval_acc"]
-    )
+    learner = learner_of(columns=["nix", "eval_acc"])
     with pytest.warns(UserWarning, match=r"columns=\['nix'\]: the first test has only the metrics") as told:
         rounds = run(tmp_path, learner)["rounds"]
     assert sum("nix" in str(one.message) for one in told) == 1

@@ -20,8 +20,8 @@ from edgefl.learning.local.local_training import LocalTraining
 from edgefl.learning.local.update_rule import UpdateRule
 from edgefl.learning.models import Model
 from edgefl.learning.models.logistic import Logistic
+from edgefl.learning.settings import CostSettings
 from edgefl.learning.updates.device_states import DeviceStates
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.learning.updates.transfers import Transfers
 from edgefl.learning.updates.updates import LocalResult
@@ -69,7 +69,7 @@ def plans(algorithm: Algorithm | None = None) -> list[tuple[list[int], Batches]]
 
 
 def track(
-    algorithm: Algorithm, payload: Payload | None = None, model: Model | None = None, **options: Any
+    algorithm: Algorithm, cost: CostSettings | None = None, model: Model | None = None, **options: Any
 ) -> tuple[TrainedModel, DeviceStates]:
     """Open a session of all devices."""
     torch.manual_seed(1)
@@ -78,7 +78,7 @@ def track(
     data = SplitInMemory(Split(X, Y), np.float32(MEAN), np.float32(STD), CPU)
     training = LocalTraining(model, module, data, UpdateRule(RHO), **options)
     states = DeviceStates(DEVICES, CPU)
-    transfers = Transfers(algorithm, training.layout, payload or Payload(), states)
+    transfers = Transfers(algorithm, training.layout, cost or CostSettings(), states)
     one = TrainedModel(training, algorithm, states, training.layout.flatten(module), transfers)
     one.open(one.model, HELD)
     return one, states

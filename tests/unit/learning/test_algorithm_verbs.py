@@ -20,8 +20,8 @@ from edgefl.learning.algorithms.scaffold import Scaffold
 from edgefl.learning.data.batches import keep_apart
 from edgefl.learning.local.handed import STATE, Handed
 from edgefl.learning.models import Model
+from edgefl.learning.settings import CostSettings
 from edgefl.learning.updates.device_side import PERSONAL_MODEL
-from edgefl.learning.updates.payload import Payload
 from edgefl.learning.updates.updates import LocalResult
 from tests.refusals import refused_at
 from tests.unit.learning.softmax import (
@@ -178,7 +178,8 @@ def test_bits_count_each_way() -> None:
         (LocalOnly(), True, 0, 0),
         (TopK(), False, model, 5 * 37),
     ]:
-        one, _ = track(algorithm, Payload(16, exchanged))
+        payload = "exchanged" if exchanged else "model"
+        one, _ = track(algorithm, CostSettings(bits_per_parameter=16, payload=payload))
         done = one.train(SECOND, plan(algorithm, SECOND, 1), LR, [])
         assert done.down_bits.tolist() == [down] * len(SECOND)
         assert done.up_bits.tolist() == [up] * len(SECOND)

@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from edgefl.learning.datasets import Data, _files
-from edgefl.learning.datasets._downloads import fetch
-from edgefl.learning.datasets._files import FileSet, locate, read_set
+from edgefl.learning.datasets._files import FileSet, fetch, locate, read_set
 from edgefl.learning.datasets.digits import Digits
 from edgefl.learning.datasets.fashion_mnist import FashionMnist
 from edgefl.learning.user_cache import user_cache

@@ -10,8 +10,7 @@ import pytest
 
 from edgefl.learning.datasets import Split, ag_news, femnist, mnist, mnist_5k, reuters_r8, svhn
 from edgefl.learning.datasets._cifar import read_batch, unpickle
-from edgefl.learning.datasets._idx import parse_idx
-from edgefl.learning.datasets._images import labelled_images
+from edgefl.learning.datasets._images import labelled_images, parse_idx
 from tests.refusals import refused_at
 from tests.unit.learning.small_files import TAB, cifar_batch, idx, leaf, mat, random_images
 

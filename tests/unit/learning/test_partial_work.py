@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgefl.learning.partial_work import lengths
+from edgefl.learning.federation.round_work import lengths
 from tests.refusals import refused_at
 from tests.unit.learning.digits_cell import data_of, learner, opened, round_of, settings_of
 

@@ -15,9 +15,10 @@ from scipy.stats import norm
 
 from edgefl import Results, load_scenario, simulate
 from edgefl.learning.chance import RoundChance
-from edgefl.learning.privacy import Privacy, PrivacySettings, epsilon_of
+from edgefl.learning.privacy import PrivacySettings, epsilon_of
 from edgefl.learning.settings import LearningSettings
-from edgefl.learning.updates.privacy_account import release_of
+from edgefl.learning.updates.device_states import DeviceStates
+from edgefl.learning.updates.release import PrivateRelease, release_of
 from edgefl.learning.updates.trained_model import TrainedModel
 from edgefl.rng import Streams
 from edgefl.run.api import resume
@@ -36,6 +37,7 @@ PUBLISHED = [
 ]
 SIGMAS, NUMBERS = 4.5, 40_000
 CHANCE = RoundChance(Streams(3), (1, "train", 1))
+STATES = DeviceStates(DEVICES, torch.device("cpu"))
 RUN = sections("""
     name=private; devices={count: 12, mobility: {name: random_waypoint, speed_min_m_s: 10, speed_max_m_s: 20}}
     layout={sites: [[0, 0], [200, 0]], federations: all}
@@ -147,9 +149,9 @@ def test_only_what_is_published_is_charged_where_the_server_adds_the_noise(ran: 
 
 
 def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
-    privacy = Privacy(PrivacySettings(clip_norm=1.0, noise=0.0))
+    release = PrivateRelease(PrivacySettings(clip_norm=1.0, noise=0.0), STATES)
     start, rows = torch.full((4,), 0.1), torch.tensor([[0.3, 0.1, 0.1, 0.1], [3.1, 4.1, 0.1, 0.1]])
-    got = privacy.limited(rows, start, CHANCE.of_devices("privacy", [1, 2]))
+    got = release.limited(rows, start, [1, 2], CHANCE)
     assert got[0].tolist() == rows[0].tolist()
     assert (got[1] - start).tolist() == pytest.approx([0.6, 0.8, 0.0, 0.0], abs=1e-6)
 
@@ -157,10 +159,11 @@ def test_long_changes_are_clipped_and_short_ones_left_as_they_are() -> None:
 @pytest.mark.parametrize("where", ["device", "server"])
 def test_noise_has_the_stated_deviation(where: str) -> None:
     """Noise on each device has standard deviation z C; noise on the server has z C times the largest share."""
-    privacy = Privacy(PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where}))
+    settings = PrivacySettings.model_validate({"clip_norm": 2.0, "noise": 1.5, "where": where})
+    release = PrivateRelease(settings, STATES)
     rows, shares = torch.zeros(2, NUMBERS), torch.tensor([0.75, 0.25])
-    limited = privacy.limited(rows, torch.zeros(NUMBERS), CHANCE.of_devices("privacy", [1, 2]))
-    noised = privacy.mean_noised(limited, shares, CHANCE.of_server("privacy"))
+    limited = release.limited(rows, torch.zeros(NUMBERS), [1, 2], CHANCE)
+    noised = release.averaged(limited, shares, CHANCE)
     sigma = 3.0 if where == "device" else 3.0 * 0.75
     for row in noised.double().numpy():
         assert abs(row.std() / sigma - 1) < SIGMAS / math.sqrt(2 * NUMBERS)

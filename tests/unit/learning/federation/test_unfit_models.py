@@ -18,89 +18,87 @@ from tests.unit.learning.digits_cell import learner
 
 
 class Net(nn.Module):
-    """A network with one layer, and a function that runs before or after it."""
+    """A network with one layer, and functions that run before and after it."""
 
-    def __init__(
-        self, before: Callable[[Any, Tensor], Tensor] | None, after: Callable[[Any, Tensor], Any] | None
-    ) -> None:
+    def __init__(self, before: Callable[[Any, Tensor], Tensor], after: Callable[[Tensor], Any]) -> None:
         super().__init__()
         self.before, self.after, self.layer = before, after, nn.Linear(64, 10)
         self.register_buffer("steps", torch.zeros(1, dtype=torch.int64))
 
     def forward(self, x: Tensor) -> Any:
-        x = x.flatten(1)
-        logits = self.layer(self.before(self, x) if self.before else x)
-        return self.after(self, logits) if self.after else logits
+        return self.after(self.layer(self.before(self, x.flatten(1))))
 
 
 class Digits(Model):
-    """A model of 8x8 images."""
+    """A model of 8x8 images; subclasses change what runs before or after its layer."""
 
     typical_input: ClassVar = (8, 8)
     typical_classes: ClassVar = 10
 
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(None, None)
+        return Net(self.before, self.after)
+
+    @staticmethod
+    def before(net: Any, x: Tensor) -> Tensor:
+        return x
+
+    @staticmethod
+    def after(logits: Tensor) -> Any:
+        return logits
 
 
 class Double(Digits):
     """A model in double precision."""
 
+    before = staticmethod(lambda net, x: x.double())
+
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(lambda _, x: x.double(), None).double()
+        return super().build(input_shape, classes).double()
 
 
 class DoubleOutputs(Digits):
     """A model with outputs in double precision."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(None, lambda _, logits: logits.double())
+    after = staticmethod(lambda logits: logits.double())
 
 
 class Pair(Digits):
-    """A model that returns its inputs, too."""
+    """A model that returns its outputs twice."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(None, lambda _, logits: (logits, logits))
+    after = staticmethod(lambda logits: (logits, logits))
 
 
 class Cut(Digits):
     """A model whose outputs do not depend on its parameters by differentiable operations."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(None, lambda _, logits: logits.detach())
+    after = staticmethod(lambda logits: logits.detach())
 
 
 class NumpyNoise(Digits):
     """A model that adds noise from NumPy's global generator in training."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(lambda net, x: x + float(np.random.rand()) if net.training else x, None)  # noqa: NPY002
+    before = staticmethod(lambda net, x: x + float(np.random.rand()) if net.training else x)  # noqa: NPY002
 
 
 class PythonNoise(Digits):
     """A model that adds noise from Python's global generator, also in evaluation mode."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(lambda net, x: x + random.random(), None)
+    before = staticmethod(lambda net, x: x + random.random())
 
 
 class AlwaysDropping(Digits):
     """A model whose dropout is active in evaluation mode."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(lambda net, x: functional.dropout(x, 0.5), None)
+    before = staticmethod(lambda net, x: functional.dropout(x, 0.5))
 
 
 class Counting(Digits):
     """A model that counts its training steps in a buffer of integers."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        def counted(net: Any, x: Tensor) -> Tensor:
-            net.steps += net.training
-            return x
-
-        return Net(counted, None)
+    @staticmethod
+    def before(net: Any, x: Tensor) -> Tensor:
+        net.steps += net.training
+        return x
 
 
 class Cumulative(Digits):
@@ -135,11 +133,7 @@ def test_a_model_that_cannot_be_trained_is_refused(model: type[Model], words: tu
 class FreshGenerator(Digits):
     """A model that draws from a generator of its own, which nothing seeds."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        def noisy(net: Any, x: Tensor) -> Tensor:
-            return x + float(np.random.default_rng().random()) if net.training else x
-
-        return Net(noisy, None)
+    before = staticmethod(lambda net, x: x + float(np.random.default_rng().random()) if net.training else x)
 
 
 def test_check_finds_numbers_that_nothing_seeds() -> None:
@@ -151,8 +145,7 @@ def test_check_finds_numbers_that_nothing_seeds() -> None:
 class Probabilities(Digits):
     """A model that ends with a softmax."""
 
-    def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
-        return Net(None, lambda _, logits: logits.softmax(-1))
+    after = staticmethod(lambda logits: logits.softmax(-1))
 
 
 def test_a_model_that_ends_with_a_softmax_is_noted() -> None:

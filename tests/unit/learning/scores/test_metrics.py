@@ -102,9 +102,11 @@ TEST = np.repeat(np.arange(4), 20)
 
 def dealt_to(*held: np.ndarray, count: int | None = None, **groups: Any) -> DeviceTests:
     device_data: Any = SimpleNamespace(key=0, samples=lambda device: held[device])
-    return DeviceTests(
-        device_data, TEST, groups.get("test"), TRAIN, groups.get("train"), count=count, streams=Streams(1)
+    test, train = (
+        SimpleNamespace(labels=labels, groups=groups.get(name))
+        for name, labels in (("test", TEST), ("train", TRAIN))
     )
+    return DeviceTests(device_data, test, train, count=count, streams=Streams(1))
 
 
 def test_labels_are_mixed_as_in_training() -> None:

@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from edgefl.learning.federation.cloud_stage import below_a_cloud
-from edgefl.learning.updates.cloud_models import CloudModels
+from edgefl.learning.federation.cloud_stage import CloudModels, below_a_cloud
 from tests.unit.learning.digits_cell import CPU, DEVICES, data_of, learner, opened, round_of, settings_of
 
 ROUNDS = 4
