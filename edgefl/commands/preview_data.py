@@ -114,11 +114,12 @@ class Preview:
             costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
         learning = self.world.sections.learning
         codecs = () if learning is None else (learning.uplink_codec, learning.downlink_codec)
-        uncoded = " (codecs would send fewer)" * any(codec is not None for codec in codecs)
+        coded = any(codec is not None for codec in codecs)
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
-            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}",
-            f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer{uncoded}",
+            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}{' (less with the codecs)' * coded}",
+            f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer"
+            f"{' (codecs would send fewer)' * coded}",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:

@@ -12,13 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from edgefl.engine.federation.versions import DISPATCH
 from edgefl.engine.records import OUT_OF_COVERAGE, Round
+from edgefl.engine.selectors import CountedSelector
 from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
 
 PROBE_ROUNDS = 2  # number of rounds per federation, on average
+PROBE_WAVES = 6  # if rounds overlap: number of updates of each device at work
 PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
 
 
@@ -30,6 +33,7 @@ class Probe:
         rounds: how many rounds the probe ran. latency_s: mean simulated latency of a round.
         energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in `energy_j`.
         participants: mean number of participants in the same rounds.
+        each: how many rounds the probe ran of each server, on average.
         connecting_s: time by which access takes longer in a server's first round, in which devices connect, than in
             later rounds; 0 if they connect in later rounds, too.
         later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
@@ -49,6 +53,7 @@ class Probe:
     energy_j: float = 0.0
     energy_rounds: int = 0
     participants: float = math.nan
+    each: float = PROBE_ROUNDS
     connecting_s: float = 0.0
     later_j: float = math.nan
     without_link: int = 0
@@ -57,7 +62,7 @@ class Probe:
     @property
     def later_s(self) -> float:
         """Mean simulated latency of a round in which devices are already connected."""
-        return self.latency_s - self.connecting_s / PROBE_ROUNDS
+        return self.latency_s - self.connecting_s / self.each
 
 
 UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
@@ -67,6 +72,7 @@ class _Tried(NamedTuple):
     """The first rounds of a run: their rows, and the wall time of each row since the run began, s.
 
     tables, devices: rows of rounds.csv and devices.csv of each federation. written: bytes of tables and journal.
+    cut_short: whether it stopped early for lack of time.
     """
 
     rows: list[Round]
@@ -74,6 +80,7 @@ class _Tried(NamedTuple):
     tables: list[list[dict[str, str]]]
     devices: list[list[dict[str, str]]]
     written: int
+    cut_short: bool = False
 
     @property
     def lasts_s(self) -> float:
@@ -84,8 +91,12 @@ class _Tried(NamedTuple):
 def _tried(
     plan: RunPlan, servers: int, most_rounds: int, most_s: float, clock: Callable[[], float]
 ) -> _Tried:
-    """Run at most `most_rounds` rounds in a temporary directory, but a first round of each server in any case."""
-    tried, began_s = _Tried([], [], [], [], 0), clock()
+    """Run at most `most_rounds` rounds in a temporary directory, but a first round of each server in any case.
+
+    If rounds overlap, more rounds take place, until the updates at work have been renewed several times.
+    """
+    tried, began_s, most_parts = _Tried([], [], [], [], 0), clock(), _parts_of_waves(plan)
+    cut_short = False
 
     class ProbeEnds(Exception):
         pass
@@ -95,7 +106,10 @@ def _tried(
         tried.walls_s.append(clock() - began_s)
         # do not stop between first rounds that end at the same time
         all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
-        if len(tried.rows) >= most_rounds or (all_began and tried.lasts_s >= most_s):
+        enough = len(tried.rows) >= most_rounds and sum(one.participants for one in tried.rows) >= most_parts
+        nonlocal cut_short
+        cut_short = not enough and all_began and tried.lasts_s >= most_s
+        if enough or cut_short:
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
@@ -106,7 +120,21 @@ def _tried(
             tables=[_rows_of(table) for table in sorted(run.rglob("rounds.csv"))],
             devices=[_rows_of(table) for table in sorted(run.rglob("devices.csv"))],
             written=sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl")),
+            cut_short=cut_short,
         )
+
+
+def _parts_of_waves(plan: RunPlan) -> int:
+    """Return how many participations to try of federations with overlapping rounds; 0 without any."""
+    cells, parts = len(plan.world.served), 0
+    for world in plan.world.by_federation.values():
+        rules, members = world.sections.rounds, world.members_count
+        if rules.overlap:
+            places = rules.server.places or members
+            if isinstance(rules.selector, CountedSelector):
+                places = min(places, rules.selector.count)
+            parts += PROBE_WAVES * min(cells * places, members)
+    return parts
 
 
 def probe(
@@ -136,7 +164,7 @@ def probe(
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s, later_j = 0.0, math.nan
-    if len(rows) == most_rounds:  # every server has had its first round and another round
+    if len(rows) >= most_rounds:  # every server has had its first round and another round
         later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
         by_latency = latencies_s[:servers], latencies_s[servers:]
         connecting_s = 0.0 if access is None else _connecting_s(tried.devices, by_latency, access.setup_s)
@@ -151,10 +179,11 @@ def probe(
         energy_j=float(np.mean(energies_j)),
         energy_rounds=len(energies_j),
         participants=float(np.mean(participants)),
+        each=len(rows) / servers,
         connecting_s=connecting_s,
         later_j=later_j,
         without_link=max((int(row.get(OUT_OF_COVERAGE) or 0) for rows in tables for row in rows), default=0),
-        cut_short=len(rows) < most_rounds and tried.lasts_s >= most_s,
+        cut_short=tried.cut_short,
     )
 
 
@@ -183,12 +212,12 @@ def _connecting_s(
 
 
 def _accesses(tables: Sequence[Sequence[Mapping[str, str]]]) -> tuple[list[float], list[float]]:
-    """Return the access times of devices in each server's first round, and in later rounds."""
+    """Return the access times of devices in each server's first round, or first dispatch, and in later ones."""
     first_s, later_s = list[float](), list[float]()
     for rows in tables:
-        first: dict[str, tuple[str, ...]] = {}  # cell -> its first round
+        first: dict[str, tuple[str, ...]] = {}  # cell -> its first round or dispatch
         for row in rows:
-            number = row["session"], row["phase"], row["round"]
+            number = row["session"], row["phase"], row.get(DISPATCH) or row["round"]
             into = first_s if first.setdefault(row["cell"], number) == number else later_s
             into.append(float(row["access_s"]))
     return first_s, later_s

@@ -10,6 +10,7 @@ import pytest
 from edgefl.commands.preview_data import make_preview
 from edgefl.errors import EdgeflError
 from edgefl.rng import Streams
+from edgefl.run.api import simulate
 from edgefl.run.forecast import Forecast, Range
 from edgefl.run.plan import prepare
 from edgefl.run.probe import Probe, _accesses, probe
@@ -58,6 +59,20 @@ def test_devices_connect_in_the_first_round_only() -> None:
     assert expected(shape, seen).simulated_s.least == pytest.approx(32 * seen.later_s + seen.connecting_s)
     without = {**access, "access": {"setup_s": 0.0}}
     assert probe(prepare(scenario(radio=without, sessions=shape.sessions))).connecting_s == 0.0
+
+
+@pytest.mark.parametrize("server", ["fedasync", "fedbuff", "semi_synchronous"])
+@pytest.mark.parametrize("sessions", [1, 4])
+def test_the_length_of_runs_with_overlapping_rounds(server: str, sessions: int, tmp_path: Path) -> None:
+    """A model needs the updates of some devices, in no fixed order: the estimate is within a third of the length."""
+    of_server = {"fedasync": {"concurrency": 8}, "fedbuff": {"buffer": 3, "concurrency": 8}}
+    rules = {"server": {"name": server, **of_server.get(server, {"every_s": 0.05})}}
+    many = {"name": "schedule", "count": sessions, "rounds": 60 // sessions}
+    work = {"payload_bits": 20_000, "flops_per_sample": 1e6}
+    changes = {"devices": {"count": 12}, "sessions": many, "rounds": rules, "workload": work}
+    shape = scenario(**changes, radio={"preset": "nr", "bandwidth_hz": 5e6})
+    took_s = simulate(shape, tmp_path).info["simulated_s"]
+    assert expected(shape, probe(prepare(shape))).simulated_s.least == pytest.approx(took_s, rel=1 / 3)
 
 
 @pytest.mark.parametrize(("every_s", "connects"), [(5, False), (20, True)])
