@@ -34,9 +34,22 @@ def test_carriers_have_the_blocks_of_38_101_1(mhz: float, slot_ms: float, blocks
     assert blocks_of(mhz * 1e6, slot_ms * 1e-3) == blocks
 
 
-def test_another_bandwidth_has_the_blocks_that_fit_into_95_percent_of_it() -> None:
-    assert blocks_of(55e6, 0.5e-3) == int(0.95 * 55e6 / 360e3)
+def test_bandwidths_beside_the_table() -> None:
+    assert blocks_of(55e6, 0.5e-3) == (133 + 162) // 2
+    assert blocks_of(2e6, 0.5e-3) == int(0.95 * 2e6 / 360e3)
+    assert blocks_of(150e6, 0.5e-3) == int(0.95 * 150e6 / 360e3)
     assert blocks_of(1e5, 0.5e-3) == 1
+
+
+@pytest.mark.parametrize("slot_ms", [1.0, 0.5, 0.25, 0.125])
+def test_a_wider_band_never_has_fewer_blocks(slot_ms: float) -> None:
+    """No band has more blocks than fit into it, and a step of 0.1 MHz adds at most the blocks of 0.2 MHz."""
+    widths_mhz = np.arange(0.4, 130.0, 0.1).round(1)
+    blocks = np.array([blocks_of(mhz * 1e6, slot_ms * 1e-3) for mhz in widths_mhz.tolist()])
+    block_mhz = 0.18 / slot_ms
+    assert (np.diff(blocks) >= 0).all()
+    assert (np.diff(blocks) <= np.ceil(0.2 / block_mhz)).all()
+    assert (blocks <= np.maximum(1, widths_mhz / block_mhz)).all()
 
 
 @pytest.mark.parametrize("parts", [1, 11])
