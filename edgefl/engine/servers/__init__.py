@@ -12,7 +12,7 @@ from pydantic import Field
 from edgefl.config.component import Component
 from edgefl.contract import Staleness
 
-__all__ = ["ServerPolicy", "ServerState", "WeighingServer", "dropped"]
+__all__ = ["ServerPolicy", "ServerState", "WeighingServer"]
 
 
 @dataclass(frozen=True)
