@@ -40,7 +40,8 @@ class Component(Strict):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # no EdgeflError: one from an own component's method must be reported with file and line, as any other fault
-        if name in type(self).model_fields and self.model_config.get("frozen"):
+        # undeclared attributes, too: a resumed run would begin without the state that they hold
+        if name not in type(self).__private_attributes__ and self.model_config.get("frozen"):
             raise AttributeError(
                 f"{name} cannot be assigned, since a component is frozen: take state as an argument and return the"
                 " new state; to change a scenario, make a copy, such as scenario.with_(learning__algorithm__mu=0.1)"

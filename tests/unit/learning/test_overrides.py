@@ -114,3 +114,9 @@ def _scenario(**learning: Any) -> None:
             "sessions": {"name": "schedule", "count": 1, "rounds": 1},
         }
     )
+
+
+@pytest.mark.parametrize("name", ["_rounds", "rounds", "uses"])
+def test_a_component_holds_no_state_that_a_resumed_run_would_lack(name: str) -> None:
+    with pytest.raises(AttributeError, match=rf"^{name} cannot be assigned, .* take state as an argument"):
+        setattr(FedAvg(), name, 1)
