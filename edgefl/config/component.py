@@ -9,7 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, ClassVar, get_type_hints
 
 from pydantic import BaseModel, create_model
 
@@ -24,14 +24,34 @@ class Component(Strict):
     `edgefl/learning/algorithms/fedprox.py`. Methods take state and a random generator, and return the new state.
     """
 
+    # method -> attributes that describe it; a subclass that overrides the method does not inherit them from a parent,
+    # since a parent's formula, declaration or faster code is about the parent's method
+    about_methods: ClassVar[Mapping[str, tuple[str, ...]]]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **options: Any) -> None:
+        super().__pydantic_init_subclass__(**options)
+        for method, about in getattr(cls, "about_methods", {}).items():
+            overriding = _definers(cls, method)[0]
+            for name in about:
+                definers = _definers(cls, name)
+                if cls.__mro__.index(overriding) < cls.__mro__.index(definers[0]):
+                    setattr(cls, name, vars(definers[-1])[name])
+
     def __setattr__(self, name: str, value: Any) -> None:
         # no EdgeflError: one from an own component's method must be reported with file and line, as any other fault
-        if name in type(self).model_fields and self.model_config.get("frozen"):
+        # undeclared attributes, too: a resumed run would begin without the state that they hold
+        if name not in type(self).__private_attributes__ and self.model_config.get("frozen"):
             raise AttributeError(
                 f"{name} cannot be assigned, since a component is frozen: take state as an argument and return the"
                 " new state; to change a scenario, make a copy, such as scenario.with_(learning__algorithm__mu=0.1)"
             )
         super().__setattr__(name, value)
+
+
+def _definers(cls: type, name: str) -> list[type]:
+    """Return the classes that define an attribute, the nearest first."""
+    return [each for each in cls.__mro__ if name in vars(each)]
 
 
 AnyComponent = Component | ChannelComponent

@@ -61,11 +61,12 @@ def get(kind: str, name: str, *, trusted: bool = False) -> type[AnyComponent]:
         EdgeflError: the kind or component is unknown, or the named object is not a component of this kind.
     """
     _check_kind(kind)
-    if ":" in name:
-        return _component_at(kind, name, trusted=trusted)
+    if ":" in name:  # a run's scenario.yaml names an installed component this way
+        return _component_at(kind, name, trusted=trusted or name in _entry_points(kind).values())
     if name in _modules(kind):
         return _only_component(kind, f"{PACKAGES[kind]}.{name}")
     if name in _entry_points(kind):
+        _refuse_namesakes(kind, name)
         return _component_at(kind, _entry_points(kind)[name], trusted=True)
     raise EdgeflError(_unknown(kind, name))
 
@@ -130,6 +131,16 @@ def _modules(kind: str) -> tuple[str, ...]:
 @cache
 def _entry_points(kind: str) -> dict[str, str]:
     return {point.name: point.value for point in entry_points(group=f"edgefl.{kind}")}
+
+
+@cache
+def _refuse_namesakes(kind: str, name: str) -> None:
+    values = sorted({point.value for point in entry_points(group=f"edgefl.{kind}", name=name)})
+    if len(values) > 1:
+        raise EdgeflError(
+            f"installed packages register '{name}' for several components, {' and '.join(values)}: write one of these"
+            " instead of the name, with --allow-code, or uninstall the other's package"
+        )
 
 
 @cache

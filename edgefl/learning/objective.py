@@ -23,10 +23,25 @@ def task_of(settings: LearningSettings, data: Data) -> Task:
         EdgeflError: data, task and settings do not match.
     """
     task = settings.learned
+    _refuse_unused(task)
     with about("learning", "dataset" if settings.task is None else "task"):
         task.check(data)
     _refuse(settings, task)
     return task.fitted(data)
+
+
+def _refuse_unused(task: Task) -> None:
+    """Refuse a task with an own mean or sum, which would not agree with the samples' values that edgefl uses."""
+    for name, known, used in (
+        ("loss", (Task.loss, Classification.loss), "losses"),
+        ("total", (Task.total,), "scores"),
+    ):
+        if getattr(type(task), name) not in known:
+            raise EdgeflError(
+                f"{registry.name_of('tasks', task)} defines {name}(), but a run computes it from {used}():"
+                f" define {used}() instead",
+                ("learning", "task"),
+            )
 
 
 def _refuse(settings: LearningSettings, task: Task) -> None:

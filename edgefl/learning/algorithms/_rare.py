@@ -1,5 +1,6 @@
 """Methods that few algorithms need; each defaults to federated averaging."""
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from edgefl.learning.algorithms._exchanged import Members, Receivers, Sent, ServerState, Trained, Vectors
@@ -13,6 +14,7 @@ GRADIENT_PASSES = 2 * 3
 class RareVerbs:
     """Base class of `Algorithm` with the methods and declarations that few algorithms override, in call order."""
 
+    about_methods: ClassVar[Mapping[str, tuple[str, ...]]] = {"aggregate": ("uses",)}
     # whether the algorithm needs classes; with a task without classes, such an algorithm is an error
     of_classes: ClassVar[bool] = False
     # whether each device keeps its last local model (for `term`)

@@ -129,6 +129,10 @@ class Model(Component):
     # work that is faster on a CPU if images are in channels-last order
     channels_last_gain: ClassVar[Literal["none", "tests", "all"]] = "none"
 
+    about_methods: ClassVar = {
+        "build": ("size", "hidden_widths", "gradients", "knows_terms", "stepper", "logits")
+    }
+
     @abstractmethod
     def build(self, input_shape: tuple[int, ...], classes: int) -> nn.Module:
         """Build and initialise the model's module, for inputs [batch, *input_shape] and logits [batch, classes].

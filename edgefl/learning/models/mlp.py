@@ -39,8 +39,8 @@ class Mlp(Model):
             layers += [nn.Linear(inputs, outputs), nn.ReLU()]
         return with_head(nn.Sequential(*layers), nn.Linear(self.hidden[-1], classes))
 
-    def hidden_widths(self) -> tuple[int, ...] | None:
-        return self.hidden if type(self).build is Mlp.build else None
+    def hidden_widths(self) -> tuple[int, ...]:
+        return self.hidden
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         widths = (prod(input_shape), *self.hidden, classes)

@@ -43,8 +43,8 @@ class Mlp2(Model):
         features = nn.Sequential(nn.Flatten(), nn.Linear(prod(input_shape), self.hidden), nn.ReLU())
         return with_head(features, nn.Linear(self.hidden, classes))
 
-    def hidden_widths(self) -> tuple[int, ...] | None:
-        return (self.hidden,) if type(self).build is Mlp2.build else None
+    def hidden_widths(self) -> tuple[int, ...]:
+        return (self.hidden,)
 
     def size(self, input_shape: tuple[int, ...], classes: int) -> Size:
         first, second = prod(input_shape) * self.hidden, self.hidden * classes

@@ -45,6 +45,8 @@ class Optimiser(Component):
         description="a device's state when a round starts. fresh: zeros; kept: from its last update that arrived",
     )
 
+    about_methods: ClassVar = {"step": ("weights",)}
+
     @abstractmethod
     def step(self, local: Tensor, grads: Tensor, state: Sequence[Tensor], step: Step) -> None:
         """Update local models and their optimiser state by one step, in place.

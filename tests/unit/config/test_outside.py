@@ -116,6 +116,37 @@ def test_an_installed_package_needs_no_leave(folder: Path, monkeypatch: pytest.M
     assert edgefl.load_scenario(scenario(folder, "theirs")).devices.count == 2
 
 
+def test_the_scenario_of_a_run_needs_no_leave_for_an_installed_package(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The scenario.yaml of a run names the class itself, and so do `edgefl resume` and other runs of this file."""
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.setattr(registry, "_entry_points", lambda kind: {"theirs": "mine_only:Mine"})
+    assert edgefl.load_scenario(scenario(folder, "mine_only:Mine")).devices.count == 2
+    del sys.modules["mine_only"]
+    with pytest.raises(EdgeflError, match="your consent"):
+        edgefl.load_scenario(scenario(folder, "mine_only:Changes"))
+
+
+def test_a_name_of_two_installed_packages_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packages are installed by hand: a folder .dist-info with the name and the entry points of each."""
+    monkeypatch.syspath_prepend(str(folder))
+    for package, name in (("one", "Mine"), ("two", "Changes"), ("three", "Mine")):
+        about = folder / f"{package}-1.0.dist-info"
+        about.mkdir()
+        (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+        points = f"[edgefl.mobility]\n{package} = mine_only:{name}\nclash = mine_only:{name}\n"
+        (about / "entry_points.txt").write_text(points)
+    registry._entry_points.cache_clear()
+    try:
+        both = "mine_only:Changes and mine_only:Mine: write one of these"
+        with refused_at("devices.mobility", "register 'clash' for several components", both):
+            edgefl.load_scenario(scenario(folder, "clash"))
+        assert edgefl.load_scenario(scenario(folder, "one")).devices.count == 2
+    finally:
+        registry._entry_points.cache_clear()
+
+
 @pytest.mark.parametrize(
     "name", ["os:system", "subprocess:Popen", "edgefl.commands.cli:main", "builtins:eval"]
 )
