@@ -47,6 +47,7 @@ def check_world(world: World, *, reports: bool = False) -> list[str]:
     there = (
         whereabouts.in_range,
         whereabouts.beyond_edge,
+        whereabouts.never_inside,
         whereabouts.never_served,
         whereabouts.beyond_traces,
         whereabouts.unmoving,

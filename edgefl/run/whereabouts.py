@@ -8,6 +8,7 @@ import numpy as np
 from edgefl.channel.geometry import within
 from edgefl.config.clock import HOURS, shown
 from edgefl.engine.air.gains import SpatialGains
+from edgefl.engine.air.layout import LARGEST_M
 from edgefl.engine.cells.network import Network
 from edgefl.errors import EdgeflError
 from edgefl.mobility import Mobility, Movement, closest_m, ends_s, still_until_s
@@ -65,8 +66,7 @@ def in_cells(world: World, network: Network) -> Iterator[str]:
         apart_m = least_m if never else nearest_m
         message = (
             f"no device comes nearer than {apart_m:,.0f} m to [0, 0] in the first {until_s:,.0f} s, but the cells"
-            f" reach only {edge_m:,.0f} m; the devices' mean position is {_point(middle_m)} m: put sites there"
-            f" (layout.sites){_origin(mobility, middle_m)}"
+            f" reach only {edge_m:,.0f} m; a device passes {_point(middle_m)} m: {_remedy(world, mobility, middle_m)}"
         )
     if never:  # notes on the file, such as wrong units or skipped rows, may name the cause
         raise EdgeflError("; ".join([message, *dict.fromkeys(world.places.notes)]), place)
@@ -186,30 +186,39 @@ def never_served(world: World) -> Iterator[str]:
 
 
 def _seen(movement: Movement, times_s: np.ndarray, edge_m: float) -> tuple[float, np.ndarray]:
-    """Return the devices' smallest distance from [0, 0] at given times, and their mean position, both in m.
+    """Return the devices' smallest distance from [0, 0] at given times, and the place nearest to the median, in m.
 
     The distance is inf if no device is in the world. Later times are skipped once a device is inside the edge.
     """
-    nearest_m, seen, sum_m = math.inf, 0, np.zeros(2)
+    nearest_m, seen_m = math.inf, []
     for time_s in times_s.tolist():
         places_m = movement.positions_m(time_s)
-        places_m = places_m[~np.isnan(places_m[:, 0])]
-        nearest_m = min(nearest_m, float(np.hypot(*places_m.T).min(initial=math.inf)))
-        seen, sum_m = seen + len(places_m), sum_m + places_m.sum(axis=0)
+        seen_m.append(places_m[~np.isnan(places_m[:, 0])])
+        nearest_m = min(nearest_m, float(np.hypot(*seen_m[-1].T).min(initial=math.inf)))
         if nearest_m <= edge_m:
             break
-    return nearest_m, sum_m / max(seen, 1)
+    all_m = np.concatenate(seen_m)
+    if not len(all_m):
+        return nearest_m, np.zeros(2)
+    middle_m: np.ndarray = all_m[np.hypot(*(all_m - np.median(all_m, axis=0)).T).argmin()]
+    return nearest_m, middle_m
 
 
 def _point(place: np.ndarray) -> str:
     return f"[{', '.join(f'{value:.0f}' for value in place)}]"
 
 
-def _origin(mobility: Mobility, middle_m: np.ndarray) -> str:
-    """Suggest a trace's `origin` that moves the devices' mean position to [0, 0]; '' for other mobility models."""
-    if not isinstance(mobility, Trace):
-        return ""
-    return f", or set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, middle_m))}"
+def _remedy(world: World, mobility: Mobility, place_m: np.ndarray) -> str:
+    """Suggest sites at a place, or settings of a trace that move this place to [0, 0]."""
+    told = ["put sites there (layout.sites)"] * bool(np.abs(place_m).max() <= LARGEST_M)
+    if isinstance(mobility, Trace):
+        told.append(f"set devices.mobility.origin_m: {_point(np.add(mobility.origin_m, place_m))}")
+        if world.scenario.origin_lon_lat is None:  # degrees have no other unit
+            units = (
+                "set devices.mobility.scale and time_scale if x and y are not in metres, or t not in seconds"
+            )
+            told.append(units)
+    return ", or ".join(told)
 
 
 def in_range(world: World) -> Iterator[str]:
@@ -270,6 +279,24 @@ def beyond_edge(world: World) -> Iterator[str]:
             f" from [0, 0] {'on part of their path' if world.movement.moves else 'at their place'}"
             f" ({100 * outside.sum() / here.sum():.1f} % of all devices' time), and absent there; raise"
             f" layout.{key}, or move the places, to keep them"
+        )
+
+
+def never_inside(world: World) -> Iterator[str]:
+    """Yield a note on recorded devices that are in no cell whenever they are looked for, since none takes part."""
+    end_s, moved = world.sections.latest_end_s, world.devices.mobilities()
+    if end_s == math.inf or not world.movement.moves or not any(mobility.recorded for _, mobility in moved):
+        return
+    inside = np.zeros(world.count, dtype=bool)
+    times_s = np.linspace(0.0, end_s, int(np.clip(MOST_PLACES // world.count, FEWEST_TIMES, MOST_TIMES)))
+    for time_s in times_s.tolist():
+        inside |= within(world.movement.positions_m(time_s), world.extent.edge_m)
+    if not inside.all():
+        never = np.flatnonzero(~inside)
+        ids = f"{', '.join(map(str, never[:3]))}{', ...' * (len(never) > 3)}"
+        yield (
+            f"devices: {len(never):,} of {world.count:,} devices are in no cell at {len(times_s):,} times of the run"
+            f" (device{'s' * (len(never) > 1)} {ids}), and so train no model: compare the times and places of devices.mobility with the cells"
         )
 
 

@@ -14,7 +14,8 @@ from edgefl.places.masts import SitesFile
 
 MOST_SITES = 500
 MOST_CELLS = 3 * MOST_SITES
-Metres = Annotated[float, Field(ge=-50_000, le=50_000)]  # a coordinate
+LARGEST_M = 50_000  # largest coordinate of a site
+Metres = Annotated[float, Field(ge=-LARGEST_M, le=LARGEST_M)]
 Degrees = Annotated[float, Field(ge=-360, le=360)]
 CellNumber = Annotated[int, Field(ge=0, lt=MOST_CELLS)]
 

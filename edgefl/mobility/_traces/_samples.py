@@ -20,6 +20,13 @@ MOST_M = 1e8  # largest coordinate, more than twice the Earth's circumference
 # all present devices at each time step; LOGGED: logs, in which ten losses in a row are rare even if half of the
 # samples are lost; WAYPOINTS: waypoints, which are never lost
 LISTED, LOGGED, WAYPOINTS = 1.5, 10.0, math.inf
+NUMBERS = "numbers"
+
+
+def _form_of(date: str) -> str:
+    """Return the form of a date and time: a file in which only some name a zone would be read in two zones."""
+    zoned = not {"Z", "z", "+", "-"}.isdisjoint(date.strip()[len("2026-01-05") :])
+    return "dates with a time zone" if zoned else "dates without a time zone"
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ class Samples:
         self._path = Path()
         self.name = ""  # id of the only device of a file without ids
         self._numbers: dict[tuple[str, str], int] = {}
-        self.dated: bool | None = None  # whether the times are dates; None before the first time
+        self._form, self.dated = "", False  # form of the times read so far, and whether they are dates
         self._late: dict[int, int] = {}  # device -> number of rows that follow a row with a later time
 
     def begin(self, path: Path, name: str) -> None:
@@ -260,16 +267,16 @@ class Samples:
         """Return the time in a cell of the table: a number, or the seconds since 1970 of a date and time.
 
         Raises:
-            BadRow: the cell has neither form, or earlier rows contain dates and this row a number, or vice versa.
+            BadRow: the cell has neither form, or another form than earlier rows: number, date, or date with a zone.
         """
         try:
-            value, dated = float(text), False
+            value, form = float(text), NUMBERS
         except (TypeError, ValueError):
             try:
-                value, dated = epoch_s(str(text)), True
+                value, form = epoch_s(str(text)), _form_of(str(text))
             except (ValueError, OverflowError):
-                value, dated = math.nan, True
-        if math.isfinite(value) and dated is self.dated:
+                value, form = math.nan, ""
+        if math.isfinite(value) and form == self._form:
             return value
         shown = f"{name} is missing" if text is None else f"{name} holds '{clipped(str(text))}'"
         if not math.isfinite(value):
@@ -279,10 +286,9 @@ class Samples:
                 f"{shown}, not a time; write a number, 12.5 for example, or a date, 2026-01-05T07:30:00Z"
                 f"{alone}{decimal_comma(text)}",
             )
-        if self.dated is not None:
-            earlier = "dates" if self.dated else "numbers"
-            raise self.bad_row(line, f"{shown}, but earlier rows have {earlier}; use one form throughout")
-        self.dated = dated
+        if self._form:
+            raise self.bad_row(line, f"{shown}, but earlier rows have {self._form}; use one form throughout")
+        self._form, self.dated = form, form != NUMBERS
         return value
 
     def bad_row(self, line: int, message: str) -> BadRow:

@@ -457,9 +457,13 @@ CSV_FAULTS = {
     "t,id,x,y\n0,a,,1\n": ":2: x holds '', not a number",
     "t,id,x,y\n5,a,0,0\n5,b,0,0\n4,a,0,0\n5,a,1,0\n": ": 'a' has the time 5 s twice; keep one sample per time",
     "t,x,y\n5,0,0\n4,0,0\n": ":3: has the time 4 s after 5 s, but no column has ids; .*, or sort the rows by time",
-    "t,x,y\n2026-01-05T08:00:00+01:00,0,0\n2026-01-05,0,0\n": (
+    "t,x,y\n2026-01-05T08:00:00+01:00,0,0\n2026-01-05T00:00:00Z,0,0\n": (
         ":3: has the time 2026-01-05T00:00:00Z after 2026-01-05T07:00:00Z, but no column has ids"
     ),
+    "t,id,x,y\n2026-01-05T08:00:00+01:00,a,0,0\n2026-01-05T08:00:05,b,0,0\n": (
+        ":3: t holds '2026-01-05T08:00:05', but earlier rows have dates with a time zone; use one form throughout"
+    ),
+    "t,id,x,y\n2026-01-05,a,0,0\n2026-01-05 08:00:05Z,b,0,0\n": ":3: .* earlier rows have dates without a time zone",
     "t,id,x,y\n5,a,0,0\n5,a,1,0\n": ":3: 'a' has the time 5 s twice; keep one sample per time",
 }
 

@@ -279,7 +279,7 @@ def test_a_begin_after_the_trace_is_shown_as_the_traces_times(write: Write) -> N
 
 def test_a_run_may_begin_at_a_date(write: Write) -> None:
     """begin_s may be a date in any time zone (by default UTC), or a date object made by the YAML reader."""
-    path = write("id,time,x,y\na,2026-01-05 07:30:00,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
+    path = write("id,time,x,y\na,2026-01-05 07:30:00Z,0,0\na,2026-01-05T08:30:10+01:00,50,0\n")
     texts = ("2026-01-05T07:30:04", "2026-01-05T07:30:04Z", "2026-01-05T16:30:04+09:00")
     for date in (*texts, *map(yaml.safe_load, texts), 1767598204):
         assert started(path, begin_s=date)[0].positions_m(2.0).tolist() == [[30, 0]]

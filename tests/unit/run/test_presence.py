@@ -41,24 +41,45 @@ def commute(**addresses: tuple[float, float]) -> dict[str, Any]:
 
 
 def test_a_trace_elsewhere_is_refused_with_its_distance_and_origin(tmp_path: Path) -> None:
-    """The nearest device is hypot(5000, 6000) = 7,810 m away; the suggested origin is the mean of both tracks."""
-    with refused_at("devices.mobility", "7,810 m", "250 m", "layout.sites") as refusal:
+    """The nearest device is hypot(5000, 6000) = 7,810 m away; devices pass the suggested origin, not their mean."""
+    with refused_at(
+        "devices.mobility", "7,810 m", "250 m", "layout.sites", "scale and time_scale"
+    ) as refusal:
         notes(traced(tmp_path, FAR))
     found = re.search(r"origin_m: \[(\d+), (\d+)\]", str(refusal.value))
-    # tolerance: distance that devices move in half a sampling interval
-    assert [float(each) for each in found.groups()] == pytest.approx([6_100, 6_125], abs=10)
+    x, y = map(float, found.groups())
+    assert not outside(notes(traced(tmp_path, FAR, origin_m=[x, y])))
     with refused_at("devices.mobility", "time_scale: 60 if t is in minutes"):
         notes(traced(tmp_path, FAR, time_scale=1000))
-    shifted = traced(tmp_path, FAR, origin_m=[5000, 6000])
-    assert not [note for note in notes(shifted) if "no device" in note]
+    with refused_at("devices.mobility", f"origin_m: [{x:.0f}, {y:.0f}]"):
+        notes(traced(tmp_path, FAR, origin_m=[1000, 1000]))
+
+
+def test_sites_are_not_suggested_where_none_may_stand(tmp_path: Path) -> None:
+    """In millimetres, a device at 60 m seems to be at 60 km; sites may stand within 50 km."""
+    with refused_at("devices.mobility", "scale and time_scale") as refusal:
+        notes(traced(tmp_path, "t,id,x,y\n0,a,60000,0\n100,a,60100,0\n"))
+    assert "layout.sites" not in str(refusal.value)
 
 
 def test_the_origin_of_a_trace_in_kilometres_is_exact_to_a_metre(tmp_path: Path) -> None:
-    """Two devices stand at 508 and 512 m; the origin is in metres, although the trace is in kilometres."""
-    text = "t,id,x,y\n0,a,0.508,0.508\n400,a,0.508,0.508\n0,b,0.512,0.512\n400,b,0.512,0.512\n"
-    with refused_at("devices.mobility", "origin_m: [510, 510]"):
+    """A device stands at 508 m; the origin is in metres, although the trace is in kilometres."""
+    text = "t,id,x,y\n0,a,0.508,0.508\n400,a,0.508,0.508\n"
+    with refused_at("devices.mobility", "origin_m: [508, 508]"):
         notes(traced(tmp_path, text, scale=1000), duration_s=400)
-    assert not outside(notes(traced(tmp_path, text, scale=1000, origin_m=[510, 510]), duration_s=400))
+    assert not outside(notes(traced(tmp_path, text, scale=1000, origin_m=[508, 508]), duration_s=400))
+
+
+@pytest.mark.parametrize("layout", [{}, {"sites": [[0, 0], [100, 0]], "radius_m": 400}])
+def test_recorded_devices_that_are_never_in_a_cell_are_counted(layout: dict, tmp_path: Path) -> None:
+    """a stays in the cell, b is far away, and c comes after the run's end."""
+    text = "t,id,x,y\n0,a,20,0\n600,a,30,0\n0,b,9000,0\n600,b,9010,0\n700,c,20,0\n900,c,20,9\n"
+    found = notes(traced(tmp_path, text), duration_s=600, **({"layout": layout} if layout else {}))
+    (note,) = [note for note in found if "in no cell" in note]
+    assert "2 of 3 devices" in note
+    assert "(devices 1, 2)" in note
+    late = notes(traced(tmp_path, text), duration_s=800, **({"layout": layout} if layout else {}))
+    assert "1 of 3 devices" in next(note for note in late if "in no cell" in note)
 
 
 def outside(found: list[str]) -> list[str]:
