@@ -200,8 +200,7 @@ SHORT = "t,id,x,y\n0,a,20,0\n10,b,0,20\n30,b,20,0\n"
 
 
 @pytest.mark.parametrize(
-    "length",
-    [{"duration_s": 600}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}],
+    "length", [{"duration_s": 600}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}]
 )
 def test_a_trace_that_ends_before_the_run_is_noted(length: dict, tmp_path: Path) -> None:
     """The last device leaves at 30 s; devices of another class stay until the end, unless a trace moves them too."""
@@ -224,10 +223,7 @@ def test_a_trace_that_ends_before_the_run_is_noted(length: dict, tmp_path: Path)
     assert "ends at 60 s" in note
 
 
-@pytest.mark.parametrize(
-    ("rounds", "until_s"),
-    [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)],
-)
+@pytest.mark.parametrize(("rounds", "until_s"), [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)])
 def test_a_trace_too_short_for_rounds_at_given_times_is_noted(
     rounds: dict[str, Any], until_s: float, tmp_path: Path
 ) -> None:
