@@ -71,12 +71,8 @@ def test_a_run_under_way_is_followed(under_way: Making, done: Path) -> None:
     path = under_way(2)
     watched = watching.find(path)[0]
     first = watched.look()
-    assert (first.rounds, first.share, first.status, first.over) == (
-        2,
-        pytest.approx(2 / 8),
-        "running",
-        False,
-    )
+    assert (first.rounds, first.status, first.over) == (2, "running", False)
+    assert first.share == pytest.approx(2 / 8)
     assert first.left_s >= 0
     rest = (done / "rounds.csv").read_bytes()
     with (path / "rounds.csv").open("ab") as file:
