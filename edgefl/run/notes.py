@@ -141,15 +141,8 @@ def _never_aggregated(rules: RoundSettings, counts: Counts, there: int, reach: s
     ]
     in_all = sum(counts.rounds[cell] for cell in without)
     rounds = f"{in_all:,} round{'s' * (in_all != 1)}"
-    yield "; ".join(
-        filter(
-            None,
-            (
-                f"no update was ever aggregated{where} in {rounds}: overall, {why}{needed}",
-                ", and ".join(remedies),
-            ),
-        )
-    )
+    told = f"no update was ever aggregated{where} in {rounds}: overall, {why}{needed}"
+    yield "; ".join([told, ", and ".join(remedies)]) if remedies else told
 
 
 def _classes_without_updates(fleet: Fleet, counts: Counts) -> Iterator[str]:

@@ -39,14 +39,7 @@ class ParquetTable:
     If the process is killed, the rows gathered for the next file are lost; earlier files stay intact.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        row_type: type,
-        *,
-        grows: bool = False,
-        score: str = ACCURACY,
-    ) -> None:
+    def __init__(self, path: Path, row_type: type, *, grows: bool = False, score: str = ACCURACY) -> None:
         require()
         self._score = score
         self.path = path

@@ -34,14 +34,7 @@ class Table:
         rows: number of rows so far.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        row_type: type,
-        *,
-        grows: bool = False,
-        score: str = ACCURACY,
-    ) -> None:
+    def __init__(self, path: Path, row_type: type, *, grows: bool = False, score: str = ACCURACY) -> None:
         self.path = path
         self.rows = 0
         self._score = score

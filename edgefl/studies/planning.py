@@ -75,10 +75,7 @@ class StudyPlan:
 
 
 def plan(
-    path: str | Path,
-    seeds: Sequence[int] = (),
-    base: Source | None = None,
-    overrides: Sequence[str] = (),
+    path: str | Path, seeds: Sequence[int] = (), base: Source | None = None, overrides: Sequence[str] = ()
 ) -> StudyPlan:
     """Plan all runs of a study, each in `VARIANT/seed-N`, or with a grid in `SETTING/VARIANT/seed-N`.
 

@@ -12,6 +12,7 @@ import pytest
 
 import edgefl
 from edgefl.config import registry
+from tests.tables import sections
 
 UPDATES, DEVICES = 60, 8  # number of updates that each device sends, one per model
 SERVERS: list[tuple[dict[str, Any], int]] = [
@@ -67,15 +68,12 @@ def drawn(number: int) -> dict[str, Any]:
         }
         if "error_feedback" in registry.get("codecs", name).model_fields:
             codecs[way]["error_feedback"] = rng.choice([True, False])
-    return {
-        "name": "joint",
-        "seed": number,
-        "devices": {"count": DEVICES},
-        "radio": {"preset": "journal", "bandwidth_hz": 2e7, "sharing": "dynamic", "scheduler": "round_robin"},
-        "rounds": {"server": server},
-        "sessions": {"name": "schedule", "count": 1, "rounds": models},
-        "learning": learning | codecs,
-    }
+    data = sections(f"""
+        name=joint; seed={number}; devices={{count: {DEVICES}}}
+        sessions={{name: schedule, count: 1, rounds: {models}}}
+        radio={{preset: journal, bandwidth_hz: 2e7, sharing: dynamic, scheduler: round_robin}}
+    """)
+    return {**data, "rounds": {"server": server}, "learning": learning | codecs}
 
 
 def ended(data: dict[str, Any], out: Path) -> tuple[float, float]:

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from edgefl import load_scenario, simulate
+from tests.tables import sections
 
 
 def test_a_decider_knows_what_a_codec_makes_of_the_payload(digits: Path, tmp_path: Path) -> None:
@@ -31,19 +32,13 @@ def test_joules_above_the_least_where_the_drawn_power_does_not_depend_on_the_rad
     preset: str, tmp_path: Path
 ) -> None:
     """With a measured phone's power and without fading, each round has a minimum energy and uses no less."""
-    scenario = {
-        "name": preset,
-        "seed": 1,
-        "devices": {"count": 8, "power": "phone_5g", "mobility": "static"},
-        "radio": {"preset": preset, "sharing": "static"},
-        "sessions": {"name": "schedule", "count": 1, "rounds": 5},
-        "workload": {"payload_bits": 30_000, "flops_per_sample": 1e5},
-        "record": {"energy_excess": True},
-    }
+    scenario = sections(f"""
+        name={preset}; seed=1; devices={{count: 8, power: phone_5g, mobility: static}}
+        radio={{preset: {preset}, sharing: static}}; sessions={{name: schedule, count: 1, rounds: 5}}
+        workload={{payload_bits: 30000, flops_per_sample: 1e5}}; record.energy_excess=true
+    """)
     for selector in ("all", {"name": "least_energy", "count": 4}, {"name": "fedl", "count": 4}):
-        run = simulate(
-            load_scenario({**scenario, "rounds": {"selector": selector}}), tmp_path / str(selector)
-        )
+        run = simulate({**scenario, "rounds": {"selector": selector}}, tmp_path / str(selector))
         rounds = pd.read_csv(run / "rounds.csv")
         assert len(rounds) == 5
         # with fading, a round may end earlier than mean rates allow, and then has no minimum

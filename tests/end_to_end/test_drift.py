@@ -41,6 +41,10 @@ def scenario(tmp_path: Path) -> Path:
     return file
 
 
+def played(scenario: Path, out: Path, *overrides: str) -> Path:
+    return simulate(load_scenario(scenario, list(overrides)), out, device="cpu")
+
+
 def rounds(run: Path) -> pd.DataFrame:
     return pd.read_csv(run / "rounds.csv")
 
@@ -52,8 +56,7 @@ def table(devices: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def test_the_model_fails_in_the_round_of_the_drift(scenario: Path, tmp_path: Path) -> None:
     """The drift begins at the given round, counted across sessions, and lowers the accuracy from then on."""
-    drifted = simulate(load_scenario(scenario), tmp_path / "drifted", device="cpu")
-    steady = simulate(load_scenario(scenario, ["learning.drift.at=1000"]), tmp_path / "steady", device="cpu")
+    drifted, steady = played(scenario, tmp_path / "drifted"), played(scenario, tmp_path / "steady", STEADY)
     one, other = rounds(drifted), rounds(steady)
     assert one.drifted.tolist() == [0.0] * (AT - 1) + [1.0] * (ROUNDS - AT + 1)
     assert other.drifted.tolist() == [0.0] * ROUNDS
@@ -79,11 +82,11 @@ def test_only_models_that_exist_have_an_accuracy(
     device stores it only if its update arrives.
     """
     chosen = [f"learning.algorithm={name}", "learning.local.early_stopping=null"]
-    run = simulate(load_scenario(scenario, chosen), tmp_path / "whole")
+    run = played(scenario, tmp_path / "whole", *chosen)
     whole = pd.read_csv(run / "devices.csv").merge(rounds(run)[["session", "round", "start_s"]])
     half_s = (whole.uplink_end_s - whole.start_s).median() + 1e-6
     late = [*chosen, STEADY, f"rounds.deadline_s={half_s:.9f}", f"rounds.min_updates={min_updates}"]
-    devices = pd.read_csv(simulate(load_scenario(scenario, late), tmp_path / "late") / "devices.csv")
+    devices = pd.read_csv(played(scenario, tmp_path / "late", *late) / "devices.csv")
     arrived = devices.outcome == "completed"
     trained = arrived | devices.outcome.str.endswith("_uplink")
     assert 0 < arrived.sum() < len(devices)
@@ -94,7 +97,7 @@ def test_only_models_that_exist_have_an_accuracy(
     shown = table(devices, "accuracy_personal")
     shown = shown if name == "fedavg" else shown.ffill()
     weights = table(devices, "test_samples").where(shown.notna())
-    found = rounds(simulate(load_scenario(scenario, [*late, "record.devices=none"]), tmp_path / "rounds"))
+    found = rounds(played(scenario, tmp_path / "rounds", *late, "record.devices=none"))
     means = shown.mean(axis=1), shown.std(axis=1, ddof=0), (shown * weights).sum(axis=1) / weights.sum(axis=1)
     for column, mean in zip(PERSONAL, means, strict=True):
         assert found[column].tolist() == pytest.approx(mean.tolist(), nan_ok=True)
@@ -104,22 +107,19 @@ def test_only_models_that_exist_have_an_accuracy(
 def test_a_mixture_is_of_what_a_device_has_of_both_models(scenario: Path, tmp_path: Path) -> None:
     """After each round, APFL mixes in the new global model, so with alpha 0 personal and global scores are equal."""
     chosen = ["learning.algorithm={name: apfl, alpha: 0}", STEADY]
-    found = rounds(simulate(load_scenario(scenario, chosen), tmp_path / "run"))
+    found = rounds(played(scenario, tmp_path / "run", *chosen))
     for column, of_global in zip(PERSONAL, ("accuracy", "accuracy_std", "accuracy_by_samples"), strict=True):
         assert found[column].tolist() == found[of_global].tolist()
 
 
 def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path) -> None:
     """No decrease of the loss reaches 1000, so devices stop after one epoch of three, and save time and energy."""
-    runs = {
-        threshold: simulate(
-            load_scenario(scenario, [f"learning.local.early_stopping={threshold}"]),
-            tmp_path / str(threshold),
-            device="cpu",
+    late, early = (
+        pd.read_csv(
+            played(scenario, tmp_path / limit, f"learning.local.early_stopping={limit}") / "devices.csv"
         )
-        for threshold in (0, 1000)
-    }
-    early, late = pd.read_csv(runs[1000] / "devices.csv"), pd.read_csv(runs[0] / "devices.csv")
+        for limit in ("0", "1000")
+    )
     assert (early.epochs == 1).all()
     assert late.epochs.max() == 3
     took_s = [(d.compute_end_s - d.compute_start_s).sum() for d in (early, late)]
@@ -129,20 +129,14 @@ def test_steps_saved_are_seconds_and_joules_saved(scenario: Path, tmp_path: Path
 
 def test_an_oracle_loses_nothing(scenario: Path, tmp_path: Path) -> None:
     """The drift hardly lowers the accuracy of `oracle`, which has trained a model for the new data from the start."""
-    run = simulate(
-        load_scenario(
-            scenario,
-            ["learning.algorithm={name: oracle, server_lr: 0.1}", "sessions.count=1", "sessions.rounds=8"],
-        ),
-        tmp_path / "run",
-        device="cpu",
-    )
+    oracle = "learning.algorithm={name: oracle, server_lr: 0.1}"
+    run = played(scenario, tmp_path / "run", oracle, "sessions.count=1", "sessions.rounds=8")
     accuracy = rounds(run).accuracy
     assert accuracy[AT - 1] > accuracy[AT - 2] - 0.1
 
 
 def test_tests_now_and_then(scenario: Path, tmp_path: Path) -> None:
-    run = simulate(load_scenario(scenario, ["learning.evaluation.every=3"]), tmp_path / "run", device="cpu")
+    run = played(scenario, tmp_path / "run", "learning.evaluation.every=3")
     tested = rounds(run).accuracy.notna()
     assert tested.tolist() == [(number % 3 == 0) for number in range(1, ROUNDS + 1)]
     devices = pd.read_csv(run / "devices.csv")
@@ -157,8 +151,7 @@ def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
 
     With local_only, `accuracy_personal` is the accuracy of the model that each device uses.
     """
-    only = ["learning.algorithm=local_only"]
-    run = simulate(load_scenario(scenario, only), tmp_path / "run", device="cpu")
+    run = played(scenario, tmp_path / "run", "learning.algorithm=local_only")
     devices = pd.read_csv(run / "devices.csv")
     assert devices.groupby("device").test_samples.nunique().eq(1).all()
     assert devices.test_samples.nunique() > 1
@@ -172,29 +165,17 @@ def test_each_test_sample_counts_alike(scenario: Path, tmp_path: Path) -> None:
 
 def test_drift_by_the_clock_on_the_labels_test_data(scenario: Path, tmp_path: Path) -> None:
     """If half of the devices drift at a given time, the common test data have both concepts in equal parts."""
-    pilot = rounds(simulate(load_scenario(scenario), tmp_path / "pilot", device="cpu"))
+    pilot = rounds(played(scenario, tmp_path / "pilot"))
     at_s = float(pilot.start_s[AT - 1])
-    run = simulate(
-        load_scenario(
-            scenario,
-            [
-                f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}",
-                "learning.evaluation.tested_on=labels",
-            ],
-        ),
-        tmp_path / "run",
-        device="cpu",
-    )
-    found = rounds(run)
+    drift = f"learning.drift={{clock: seconds, at: {at_s}, share: 0.5}}"
+    found = rounds(played(scenario, tmp_path / "run", drift, "learning.evaluation.tested_on=labels"))
     assert found.drifted.tolist() == [0.0] * (AT - 1) + [0.5] * (ROUNDS - AT + 1)
     assert "accuracy_std" not in found
 
 
 def _booked(scenario: Path, out: Path, *overrides: str) -> pd.DataFrame:
     """Return the first round's rows of devices.csv; their compute energy is proportional to the samples counted."""
-    devices = pd.read_csv(
-        simulate(load_scenario(scenario, list(overrides)), out, device="cpu") / "devices.csv"
-    )
+    devices = pd.read_csv(played(scenario, out, *overrides) / "devices.csv")
     return devices[(devices["round"] == 1) & (devices.session == 1)].set_index("device")
 
 

@@ -5,27 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import edgefl
+from tests.tables import sections
 
 PATIENCE = 4
-SCENARIO: dict[str, Any] = {
-    "name": "enough",
-    "devices": {"count": 5},
-    "sessions": {
-        "name": "early_stopping",
-        "count": 1,
-        "patience": PATIENCE,
-        "min_rounds": 1,
-        "max_rounds": 80,
-    },
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"batch": 32, "lr": 0.1},
-        "evaluation": {"validation": 0.2, "every": 2},
-    },
-    "record": {"models": "best"},
-}
+SCENARIO: dict[str, Any] = sections(f"""
+    name=enough; devices={{count: 5}}; record={{models: best}}
+    sessions={{name: early_stopping, count: 1, patience: {PATIENCE}, min_rounds: 1, max_rounds: 80}}
+    learning={{dataset: digits, partition: iid, model: logistic, local: {{batch: 32, lr: 0.1}}}}
+    learning.evaluation={{validation: 0.2, every: 2}}
+""")
 
 
 def test_a_run_ends_with_so_many_tests_without_a_new_best(tmp_path: Path) -> None:

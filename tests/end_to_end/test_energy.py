@@ -30,14 +30,12 @@ WORLDS: dict[str, dict[str, Any]] = {
         layout={rings: 1, isd_m: 200.0, federations: all}
         devices={count: 60, mobility: {name: random_waypoint, speed_min_m_s: 20, speed_max_m_s: 30}}
     """),
-    "batteries": {
-        "devices": {"count": 8, "battery_j": 3.0, "recharge_w": 0.05, "mobility": "static"},
-        "rounds": {"every_s": 2},
-    },
-    "two federations": {
-        "federations": {"a": {"share": 0.5}, "b": {"share": 0.5, "rounds": {"every_s": 3}}},
-        "radio": {"sharing": "dynamic"},
-    },
+    "batteries": sections("""
+        devices={count: 8, battery_j: 3.0, recharge_w: 0.05, mobility: static}; rounds={every_s: 2}
+    """),
+    "two federations": sections("""
+        federations={a: {share: 0.5}, b: {share: 0.5, rounds: {every_s: 3}}}; radio={sharing: dynamic}
+    """),
     "learning": sections("""
         workload=null; learning={dataset: digits, model: logistic, local: {batch: 16}, warm_start: similarity}
     """),

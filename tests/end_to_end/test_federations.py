@@ -18,49 +18,26 @@ from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import dump
 from edgefl.testing.cell import within
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools import kill
 from tests.tools.invariants import check_run
 
 DEVICES = 5  # in federation a
 DIGITS = {"dataset": "digits", "model": "logistic", "local": {"lr": 0.05, "batch": 16}}
-OTHER = {
-    **DIGITS,
-    "algorithm": "fedprox",
-    "partition": "iid",
-    "local": {"lr": 0.1, "batch": 16},
-    "evaluation": {"validation": 0.2},
-}
+OTHER = DIGITS | sections("""
+    algorithm=fedprox; partition=iid; local={lr: 0.1, batch: 16}; evaluation={validation: 0.2}
+""")
 # no upload is lost, and all devices take part in each round, whatever other traffic the band has
-ALONE: dict[str, Any] = {
-    "name": "alone",
-    "seed": 3,
-    "devices": {"count": DEVICES},
-    "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
-    "sessions": {"name": "schedule", "count": 3, "rounds": 3},
-}
+ALONE: dict[str, Any] = sections(f"""
+    name=alone; seed=3; devices={{count: {DEVICES}}}; sessions={{name: schedule, count: 3, rounds: 3}}
+    radio={{preset: journal, sharing: dynamic, scheduler: equal_share}}
+""")
 # columns that depend on the network, not on the learner
 OF_THE_NETWORK = {
-    *(
-        "start_s",
-        "end_s",
-        "latency_s",
-        "latency_mean_s",
-        "energy_j",
-        "energy_rx_j",
-        "energy_tx_j",
-        "distance_m",
-    ),
-    *(
-        "energy_compute_j",
-        "energy_tail_j",
-        "energy_server_j",
-        "energy_wasted_j",
-        "working",
-        "staleness_mean",
-        "staleness_max",
-    ),
+    "start_s", "end_s", "latency_s", "latency_mean_s", "distance_m", "working", "staleness_mean", "staleness_max",
+    *(f"energy_{use}j" for use in ("", "rx_", "tx_", "compute_", "tail_", "server_", "wasted_")),
     *(f"{what}_{end}_s" for what in ("downlink", "compute", "uplink") for end in ("start", "end")),
-}
+}  # fmt: skip
 
 
 def company(learning: dict[str, Any], of_b: dict[str, Any], **further: Any) -> dict[str, Any]:
@@ -143,13 +120,8 @@ def test_a_weight_moves_times_and_no_learning(tmp_path: Path) -> None:
 
 def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
     """Partition iid divides all 1,500 samples among the devices of each federation separately."""
-    plan = prepare(
-        load_scenario(
-            company(
-                {**DIGITS, "partition": "iid"}, {"learning": {**OTHER, "evaluation": {"validation": None}}}
-            )
-        )
-    )
+    others = {"learning": {**OTHER, "evaluation": {"validation": None}}}
+    plan = prepare(load_scenario(company({**DIGITS, "partition": "iid"}, others)))
     samples = len(Digits().load().train.y)
     for name, count in (("a", DEVICES), ("b", 2 * DEVICES)):
         dealt = plan.learners[name][0].device_data
@@ -159,39 +131,20 @@ def test_each_federations_data_are_dealt_to_its_own_devices() -> None:
 
 def mixed(**further: Any) -> dict[str, Any]:
     """Return a scenario of two cells and three federations: synchronous, asynchronous, and without training."""
-    return {
-        "name": "mixed",
-        "seed": 3,
-        "duration_s": 1.2,
-        "layout": {"sites": [[0, 0], [150, 0]], "federations": "all"},
-        "cell": {"radius_m": 100},
-        "devices": {
-            "count": 15,
-            "mobility": {"name": "random_waypoint", "speed_min_m_s": 30, "speed_max_m_s": 40},
-        },
-        "radio": {"sharing": "dynamic", "scheduler": "equal_share", "bandwidth_hz": 5e6},
-        "sessions": {"name": "interval", "length_s": 0.6},
-        "rounds": {"every_s": 0.2},
-        "workload": {"payload_bits": 1_000_000, "flops_per_sample": 1e6},
-        "federations": {
-            "a": {
-                "share": 0.4,
-                "learning": {
-                    **DIGITS,
-                    "algorithm": "ditto",
-                    "evaluation": {"tested_on": "devices", "scores_every": 2},
-                },
-            },
-            "b": {
-                "share": 0.4,
-                "weight": 2,
-                "rounds": {"every_s": None, "server": {"name": "fedbuff", "buffer": 2}},
-                "learning": OTHER,
-            },
-            "c": {"share": 0.2},
-        },
-        **further,
+    keys = sections("""
+        name=mixed; seed=3; duration_s=1.2; layout={sites: [[0, 0], [150, 0]], federations: all}; cell.radius_m=100
+        devices={count: 15, mobility: {name: random_waypoint, speed_min_m_s: 30, speed_max_m_s: 40}}
+        radio={sharing: dynamic, scheduler: equal_share, bandwidth_hz: 5e6}; rounds={every_s: 0.2}
+        sessions={name: interval, length_s: 0.6}; workload={payload_bits: 1000000, flops_per_sample: 1e6}
+    """)
+    personal = {"algorithm": "ditto", "evaluation": {"tested_on": "devices", "scores_every": 2}}
+    buffered = {"every_s": None, "server": {"name": "fedbuff", "buffer": 2}}
+    federations = {
+        "a": {"share": 0.4, "learning": DIGITS | personal},
+        "b": {"share": 0.4, "weight": 2, "rounds": buffered, "learning": OTHER},
+        "c": {"share": 0.2},
     }
+    return {**keys, "federations": federations, **further}
 
 
 @pytest.fixture(scope="module")

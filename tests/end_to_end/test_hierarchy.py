@@ -13,6 +13,7 @@ from edgefl.engine.federation.cloud import BACKHAUL_BITS, BACKHAUL_J, BACKHAUL_S
 from edgefl.learning.federation.cloud_stage import CloudTrainStage
 from edgefl.run_directory.interruption import Interrupted
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.invariants import check_run
 
 CLOUD = {"every": 2, "backhaul_bps": 1e7, "backhaul_latency_s": 0.02, "backhaul_j_per_bit": 1e-7}
@@ -22,21 +23,13 @@ ISD_M = 60.0
 
 def scenario(cells: int = 2, **changes: Any) -> edgefl.Scenario:
     """Return a scenario whose devices stand still, so that a cell has the same devices in every round."""
-    data: dict[str, Any] = {
-        "name": "hierarchy",
-        "seed": 3,
-        "layout": {"sites": [[ISD_M * k, 0] for k in range(cells)], "federations": "all"},
-        "devices": {"count": 8, "mobility": "static"},
-        "radio": {"preset": "journal", "propagation": {"shadowing": "spatial"}},
-        "sessions": {"name": "schedule", "count": 2, "rounds": 5},
-        "cloud": CLOUD,
-        "learning": {
-            "dataset": "digits",
-            "model": "logistic",
-            "partition": "iid",
-            "local": {"lr": 0.05, "batch": 16, "steps": 2},
-        },
-    }
+    sites = [[ISD_M * k, 0] for k in range(cells)]
+    data = sections(f"""
+        name=hierarchy; seed=3; layout={{sites: {sites}, federations: all}}; devices={{count: 8, mobility: static}}
+        radio={{preset: journal, propagation: {{shadowing: spatial}}}}
+        sessions={{name: schedule, count: 2, rounds: 5}}; cloud={CLOUD}
+        learning={{dataset: digits, model: logistic, partition: iid, local: {{lr: 0.05, batch: 16, steps: 2}}}}
+    """)
     for key, value in changes.items():
         data[key] = {**(data.get(key) or {}), **value} if isinstance(value, Mapping) else value
     return edgefl.load_scenario(data)

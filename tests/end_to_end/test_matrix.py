@@ -16,6 +16,8 @@ import edgefl
 from edgefl.config import registry
 from edgefl.run_directory.settings import RecordSettings
 from edgefl.scenario.scenario import Scenario
+from edgefl.testing.cell import within
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
@@ -33,40 +35,20 @@ BANDS = [("one cell, round", "static"), ("one cell, spatial", "dynamic"), ("seve
 
 
 def scenario(mobility: str, world: str, sharing: str, churn: str = "always_on", **devices: Any) -> Scenario:
-    seven = world == "seven cells"
-    return Scenario.model_validate(
-        {
-            "name": "matrix",
-            "seed": 4,
-            "cell": {"radius_m": RADIUS_M},
-            "areas": AREAS,
-            "layout": {"rings": 1, "isd_m": ISD_M} if seven else {},
-            "handover": {
-                "hysteresis_db": 1,
-                "time_to_trigger_s": 0.05,
-                "measurement_interval_s": 0.1,
-                "policy": "finish" if sharing == "dynamic" else "drop",
-            },
-            "devices": {
-                "count": DEVICES,
-                "mobility": {"name": mobility, **MOBILITY[mobility]},
-                "churn": {"name": churn, **CHURN[churn]},
-                "clock_hz": 1e7,
-                "idle_power_w": 0.01,
-                **devices,
-            },
-            "radio": {"preset": "journal", "bandwidth_hz": 3e5, "sharing": sharing, **WORLDS[world]},
-            "sessions": {
-                "name": "membership",
-                "count": 2,
-                "changed_share": 0.4,
-                "min_rounds": 4,
-                "max_rounds": 8,
-            },
-            "rounds": {"max_wait_s": 3.0, "deadline_s": 2.0},
-            "workload": {"payload_bits": 300_000, "flops_per_sample": 1e4},
-        }
-    )
+    layout = f"{{rings: 1, isd_m: {ISD_M}}}" if world == "seven cells" else "{}"
+    made = sections(f"""
+        name=matrix; seed=4; cell.radius_m={RADIUS_M}; rounds={{max_wait_s: 3.0, deadline_s: 2.0}}
+        layout={layout}
+        handover={{hysteresis_db: 1, time_to_trigger_s: 0.05, measurement_interval_s: 0.1}}
+        handover.policy={"finish" if sharing == "dynamic" else "drop"}
+        devices={{count: {DEVICES}, clock_hz: 1e7, idle_power_w: 0.01}}
+        radio={{preset: journal, bandwidth_hz: 3e5, sharing: {sharing}}}
+        sessions={{name: membership, count: 2, changed_share: 0.4, min_rounds: 4, max_rounds: 8}}
+        workload={{payload_bits: 300000, flops_per_sample: 1e4}}
+    """)
+    chosen = {"mobility": {"name": mobility, **MOBILITY[mobility]}, "churn": {"name": churn, **CHURN[churn]}}
+    made = within(made, {"areas": AREAS, "devices": {**chosen, **devices}, "radio": WORLDS[world]})
+    return Scenario.model_validate(made)
 
 
 def run(tmp_path: Path, made: Scenario) -> dict[str, int]:

@@ -10,22 +10,17 @@ import pytest
 
 from edgefl import load_scenario, simulate
 from tests.refusals import refused_at
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.leaving import goes_on
 
 DEVICES, ROUNDS, BAD = 6, 5, 3
-RUN: dict[str, Any] = {
-    "name": "not_finite",
-    "devices": {"count": DEVICES},
-    "rounds": {"not_finite": "drop"},
-    "sessions": {"name": "schedule", "count": 1, "rounds": ROUNDS},
-    "learning": {
-        "dataset": {"name": "npz", "path": "a.npz", "scale": "none"},
-        "partition": "natural",
-        "model": "logistic",
-        "local": {"batch": 20, "steps": 2, "lr": 0.1},
-    },
-}
+RUN: dict[str, Any] = sections(f"""
+    name=not_finite; devices={{count: {DEVICES}}}; rounds={{not_finite: drop}}
+    sessions={{name: schedule, count: 1, rounds: {ROUNDS}}}
+    learning={{dataset: {{name: npz, path: a.npz, scale: none}}, partition: natural, model: logistic}}
+    learning.local={{batch: 20, steps: 2, lr: 0.1}}
+""")
 FEDBUFF = [
     "rounds.server={name: fedbuff, buffer: 2}",
     "radio.sharing=dynamic",
@@ -42,15 +37,8 @@ def numbers_beyond_measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     y = (x[:, 0] > 0).astype(int)
     x[groups == BAD] = 3e38
     good = np.flatnonzero(groups != BAD)[:40]
-    np.savez(
-        "a.npz",
-        x_train=x,
-        y_train=y,
-        groups_train=groups,
-        x_test=x[good],
-        y_test=y[good],
-        groups_test=groups[good],
-    )
+    train = {"x_train": x, "y_train": y, "groups_train": groups}
+    np.savez("a.npz", **train, x_test=x[good], y_test=y[good], groups_test=groups[good])
 
 
 def tables(keys: list[str], folder: Path) -> tuple[Path, pd.DataFrame, pd.DataFrame]:

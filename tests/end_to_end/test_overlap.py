@@ -18,6 +18,7 @@ from edgefl.run_directory.journal import FOLDER, Journal
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.snapshot import Every
 from edgefl.testing.cell import Rows, SmallWorld, small_world
+from tests.tables import sections
 
 DEVICES, SESSIONS, MODELS = 12, 2, 12
 FEW = 5  # models per session if a server is compared with the synchronous server
@@ -90,30 +91,16 @@ def train(
     **learning: Any,
 ) -> Rows:
     """Run digits with a server, by default the synchronous one, and with a journal if a directory is given."""
-    scenario = load_scenario(
-        {
-            "name": "buffered",
-            "seed": 3,
-            "devices": {"count": DEVICES},
-            "radio": {
-                "preset": "journal",
-                "sharing": "dynamic",
-                "scheduler": "round_robin",
-                "bandwidth_hz": 2e7,
-            },
-            "sessions": {"name": "schedule", "count": SESSIONS, "rounds": models},
-            "rounds": {"server": server or "synchronous", **(rounds or {})},
-            "learning": {
-                "dataset": "digits",
-                "model": "logistic",
-                "partition": "iid",
-                "algorithm": algorithm,
-                "local": {"lr": 0.01, "batch": 16},
-                "cost": {"flops_per_sample": 1000},
-                **learning,
-            },
-        }
-    )
+    keys = sections(f"""
+        name=buffered; seed=3; devices={{count: {DEVICES}}}
+        sessions={{name: schedule, count: {SESSIONS}, rounds: {models}}}
+        radio={{preset: journal, sharing: dynamic, scheduler: round_robin, bandwidth_hz: 2e7}}
+        learning={{dataset: digits, model: logistic, partition: iid, local: {{lr: 0.01, batch: 16}}}}
+        learning.cost={{flops_per_sample: 1000}}
+    """)
+    keys["rounds"] = {"server": server or "synchronous", **(rounds or {})}
+    keys["learning"] |= {"algorithm": algorithm, **learning}
+    scenario = load_scenario(keys)
     plan, rows = prepare(scenario, device="cpu", threads=1), Rows()
     learner = plan.learner
     if path is not None:

@@ -12,6 +12,7 @@ from edgefl import EdgeflError, load_scenario, simulate
 from edgefl.config import registry
 from edgefl.scenario.scenario import Scenario
 from edgefl.testing.cell import within
+from tests.tables import sections
 from tests.tools.invariants import check_run
 from tests.tools.movements import AREAS, CHURN, DEVICES, MOBILITY, write_trace
 
@@ -82,24 +83,14 @@ def made(chosen: Chosen) -> Any:
     overlaps = chosen.get("rounds.server", "synchronous") != "synchronous"
     per_slot = chosen.get("radio.scheduler") in ("max_rate", "proportional_fair", "round_robin")
     dynamic = overlaps or per_slot or "radio.background" in chosen
-    data: dict[str, Any] = {
-        "name": "pair",
-        "cell": {"radius_m": 60},
-        "areas": AREAS,
-        "devices": {"count": DEVICES, "clock_hz": 2e7},
-        "radio": {
-            "preset": "journal",
-            "bandwidth_hz": 2e7,
-            "sharing": "dynamic" if dynamic else "static",
-            "budget": {"power_over_share": "per_resource_block" if "radio.background" in chosen else "full"},
-        },
-        "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-        "rounds": {"max_wait_s": 3.0},
-        "learning": {
-            "dataset": "digits", "model": "logistic", "partition": "iid",
-            "local": {"batch": 16, "epochs": 1}, "evaluation": {"validation": 0.1},
-        },
-    }  # fmt: skip
+    data = sections(f"""
+        name=pair; cell.radius_m=60; areas={AREAS}; devices={{count: {DEVICES}, clock_hz: 2e7}}
+        radio={{preset: journal, bandwidth_hz: 2e7, sharing: {"dynamic" if dynamic else "static"}}}
+        radio.budget.power_over_share={"per_resource_block" if "radio.background" in chosen else "full"}
+        sessions={{name: schedule, count: 1, rounds: 1}}; rounds.max_wait_s=3.0
+        learning={{dataset: digits, model: logistic, partition: iid, local: {{batch: 16, epochs: 1}}}}
+        learning.evaluation.validation=0.1
+    """)
     for slot, name in chosen.items():
         value = {"name": name, **OWN.get((SLOTS[slot], name), {})}
         for key in reversed(slot.split(".")):

@@ -30,6 +30,7 @@ from edgefl.run.probe import Probe
 from edgefl.scenario.scenario import Scenario, load
 from edgefl.scenario.world import World
 from edgefl.testing.cell import within
+from tests.tables import sections
 from tests.tools.called import code_of
 
 NR: dict[str, Any] = {
@@ -140,19 +141,13 @@ def test_handovers_are_drawn_where_they_happen(passing: Scenario) -> None:
 
 def test_the_note_about_handovers_comes_before_the_run() -> None:
     """If UMi sites are too far apart, a note in the preview says before the run that walkers hand over often."""
-    walk = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 1.0, "speed_max_m_s": 1.8}
-    scenario = Scenario.model_validate(
-        {
-            "name": "walk",
-            "duration_s": 30,
-            "layout": {"rings": 1, "isd_m": 400, "federations": "centre"},
-            "devices": {"count": 60, "mobility": walk},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-            "rounds": {"every_s": 15},
-            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
-        }
-    )
-    preview = make_preview(scenario, "cpu")
+    walk = sections("""
+        name=walk; duration_s=30; layout={rings: 1, isd_m: 400, federations: centre}; rounds.every_s=15
+        devices.mobility={name: random_waypoint, area_factor: 1.0, speed_min_m_s: 1.0, speed_max_m_s: 1.8}
+        devices.count=60; sessions={name: schedule, count: 1, rounds: 2}
+        workload={payload_bits: 1e5, flops_per_sample: 1e3}
+    """)
+    preview = make_preview(load(walk), "cpu")
     (note,) = (one for one in preview.notes if one.startswith("handovers: "))
     assert f"{len(preview.handovers_m):,}, {len(preview.handovers_m) / preview.borders:.1f} for each" in note
     assert "radio.path_loss: uma" in note
@@ -180,16 +175,12 @@ def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Pr
 
 def test_connecting_and_devices_without_a_link_are_told_with_their_joules(tmp_path: Path) -> None:
     """Far indoors some devices of a weak cell have no link; the first round's joules include connecting."""
-    scenario = Scenario.model_validate(
-        {
-            "name": "weak",
-            "seed": 3,
-            "cell": {"radius_m": 400},
-            "devices": {"count": 20, "indoor_share": 0.8},
-            "radio": {"budget": {"server_power_dbm": 20}},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
-        }
+    scenario = load(
+        sections("""
+            name=weak; seed=3; cell={radius_m: 400}; devices={count: 20, indoor_share: 0.8}
+            radio={budget: {server_power_dbm: 20}}; sessions={name: schedule, count: 1, rounds: 2}
+            workload={payload_bits: 1e5, flops_per_sample: 1e3}
+        """)
     )
     preview = make_preview(scenario, "cpu")
     rounds = pd.read_csv(simulate(scenario, tmp_path / "run", device="cpu") / "rounds.csv")
@@ -311,19 +302,13 @@ def test_the_map_shows_streets_and_whole_areas(tmp_path: Path, monkeypatch: pyte
     """The map reaches to the area's end, 700 m from the origin; 0.001 degrees of latitude are 111.2 m of street."""
     way = {"type": "LineString", "coordinates": [[11.57, 48.13], [11.57, 48.131]]}
     (tmp_path / "ways.json").write_text(json.dumps(way))
-    scenario = load(
-        {
-            "name": "map",
-            "origin_lon_lat": [11.57, 48.13],
-            "layout": {"sites": [[0, 0], [100, 0]], "radius_m": 150},
-            "areas": {"far_away": {"rectangle": {"from_m": [600, 0], "to_m": [700, 10]}}},
-            "streets": {"geojson": {"path": str(tmp_path / "ways.json")}},
-            "devices": {"count": 2},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 1},
-            "workload": {"payload_bits": 1e5, "flops_per_sample": 1e3},
-        }
-    )
-    preview = make_preview(scenario, "cpu", most_s=0.0)
+    town = sections(f"""
+        name=map; origin_lon_lat=[11.57, 48.13]; layout={{sites: [[0, 0], [100, 0]], radius_m: 150}}
+        areas.far_away.rectangle={{from_m: [600, 0], to_m: [700, 10]}}; devices={{count: 2}}
+        streets.geojson.path={tmp_path / "ways.json"}; sessions={{name: schedule, count: 1, rounds: 1}}
+        workload={{payload_bits: 1e5, flops_per_sample: 1e3}}
+    """)
+    preview = make_preview(load(town), "cpu", most_s=0.0)
     assert preview.reach_m == pytest.approx(1.05 * 700)
     (area,), (street,) = preview.ground.areas, preview.ground.streets
     assert area["name"] == "far_away"
@@ -377,18 +362,14 @@ def test_the_command_draws_a_picture(
 
 def test_federations_are_looked_at_without_training(tmp_path: Path) -> None:
     """The probe's rounds have the bits and FLOPs of each federation's task, and train no model."""
-    digits = {"dataset": "digits", "local": {"batch": 16}}
+    digits = "{dataset: digits, local: {batch: 16}, model: %s}"
     scenario = load(
-        {
-            "name": "both",
-            "devices": {"count": 6},
-            "radio": {"preset": "journal", "sharing": "dynamic", "scheduler": "equal_share"},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 2},
-            "federations": {
-                "a": {"share": 0.5, "learning": {**digits, "model": "logistic"}},
-                "b": {"share": 0.5, "learning": {**digits, "model": {"name": "mlp2", "hidden": 16}}},
-            },
-        }
+        sections(f"""
+            name=both; devices={{count: 6}}; sessions={{name: schedule, count: 1, rounds: 2}}
+            radio={{preset: journal, sharing: dynamic, scheduler: equal_share}}
+            federations.a={{share: 0.5, learning: {digits % "logistic"}}}
+            federations.b={{share: 0.5, learning: {digits % "{name: mlp2, hidden: 16}"}}}
+        """)
     )
     made = make_preview(scenario, "cpu", most_s=math.inf)
     assert [line.partition(",")[0] for line in made.forecast.about] == [
@@ -408,25 +389,11 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
 
     The journal's radio is used; `nr` takes one second more. Processor time does not depend on other processes.
     """
-    command = [
-        sys.executable,
-        "-c",
-        "from edgefl.commands.cli import main; main()",
-        "preview",
-        str(QUICKSTART),
-    ]
-    options = [
-        "--set",
-        "devices.count=100",
-        "--set",
-        "radio.preset=journal",
-        "--out",
-        str(tmp_path / "picture.png"),
-    ]
+    keys = ["--set", "devices.count=100", "--set", "radio.preset=journal"]
+    words = ["preview", str(QUICKSTART), *keys, "--out", str(tmp_path / "picture.png")]
+    command = [sys.executable, "-c", "from edgefl.commands.cli import main; main()", *words]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [*command, *options], check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
-    )
+    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5.0
 
@@ -434,10 +401,9 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("mobility", "said"), [("static", ""), ("random_waypoint", " in the time shown")])
 def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> None:
     """For pedestrians, the preview only notes that they do not move in the time shown, a round of milliseconds."""
-    devices = {"count": 2, "mobility": mobility}
-    sessions = {"name": "schedule", "count": 1, "rounds": 1}
-    workload = {"payload_bits": 1000, "flops_per_sample": 1}
-    preview = make_preview(
-        load({"name": "still", "devices": devices, "sessions": sessions, "workload": workload})
-    )
+    still = sections(f"""
+        name=still; devices={{count: 2, mobility: {mobility}}}; sessions={{name: schedule, count: 1, rounds: 1}}
+        workload={{payload_bits: 1000, flops_per_sample: 1}}
+    """)
+    preview = make_preview(load(still))
     assert _explained(preview) == f"Dots: devices, which do not move{said}."

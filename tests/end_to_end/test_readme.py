@@ -68,10 +68,8 @@ def check_picture(study: Path) -> None:
     pd.testing.assert_frame_equal(shown, found, rtol=0.01, atol=0.005)
     detail = compare(study).detail.set_index(["variant", "session"])
     joules, seconds = detail["joules_to_target"], detail["seconds_to_target"]
-    for cost, about in (
-        (seconds, 0.5),
-        (joules, 0.7),
-    ):  # "half the time", "0.7 times the energy" in the caption
+    # "half the time", "0.7 times the energy" in the caption
+    for cost, about in ((seconds, 0.5), (joules, 0.7)):
         share = (cost["average"] / cost["similarity"]).loc[[4, 5, 6]]
         assert share.loc[[4, 6]].between(about - 0.05, about + 0.05).all()
         assert 0.9 < share.loc[5] < 1.1  # "about as much" in the caption

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 import edgefl
-from edgefl.scenario.scenario import Scenario
 from edgefl.testing.cell import within
 from tests.tables import sections
 from tests.tools.invariants import check_run
@@ -15,31 +14,16 @@ from tests.tools.invariants import check_run
 
 def tables(path: Path, policy: str, **radio: Any) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
     """Return devices, events and ledger of 20 devices that drive through seven `nr` cells with weak links."""
-    weak = {"budget": {"array_gain_db": 0.0}, "monitoring": {"coverage_margin_db": None}, "tdd": None}
-    mobility = {"name": "random_waypoint", "area_factor": 1.0, "speed_min_m_s": 10, "speed_max_m_s": 20}
-    scenario = Scenario.model_validate(
-        {
-            "name": "driving",
-            "seed": 100,
-            "layout": {"rings": 1, "isd_m": 800},
-            "handover": {"policy": policy},
-            "devices": {
-                "count": 20,
-                "mobility": mobility,
-                "battery_j": 1000,
-                "idle_power_w": 0.01,
-                "power": "journal",
-                "indoors_by": "place",
-            },
-            "radio": within(
-                {"preset": "nr", "bandwidth_hz": 20e6, "propagation": {"shadowing": "spatial"}, **weak}, radio
-            ),
-            "sessions": {"name": "schedule", "count": 1, "rounds": 3},
-            "rounds": {"every_s": 40, "deadline_s": 30},
-            "workload": {"payload_bits": 4_000_000, "flops_per_sample": 1e5},
-        }
-    )
-    run = edgefl.simulate(scenario, out=path)
+    scenario = sections(f"""
+        name=driving; seed=100; layout={{rings: 1, isd_m: 800}}; handover={{policy: {policy}}}
+        devices={{count: 20, battery_j: 1000, idle_power_w: 0.01, power: journal, indoors_by: place}}
+        devices.mobility={{name: random_waypoint, area_factor: 1.0, speed_min_m_s: 10, speed_max_m_s: 20}}
+        radio={{preset: nr, bandwidth_hz: 20e6, propagation: {{shadowing: spatial}}, tdd: null}}
+        radio.budget.array_gain_db=0.0; radio.monitoring.coverage_margin_db=null
+        sessions={{name: schedule, count: 1, rounds: 3}}; rounds={{every_s: 40, deadline_s: 30}}
+        workload={{payload_bits: 4000000, flops_per_sample: 1e5}}
+    """)
+    run = edgefl.simulate(within(scenario, {"radio": radio}), out=path)
     assert check_run(run) == []
     return tuple(pd.read_csv(run / f"{name}.csv") for name in ("devices", "events", "ledger"))  # type: ignore[return-value]
 
@@ -77,21 +61,15 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", WEAK_ONES)
 def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
     """All devices take part in each round, which begins at most one interruption late; no device moves or is off."""
-    made = WEAK_ONES[name]
-    scenario = Scenario.model_validate(
-        {
-            "name": "weak",
-            **made,
-            "radio": {"preset": "nr", "monitoring": {"coverage_margin_db": "none"}, **made["radio"]},
-            "sessions": {"name": "schedule", "count": 1, "rounds": 8},
-            "workload": {"payload_bits": 100_000, "flops_per_sample": 1e5},
-        }
-    )
-    run = edgefl.simulate(scenario, out=tmp_path / "run")
+    scenario = sections("""
+        name=weak; radio={preset: nr, monitoring: {coverage_margin_db: none}}
+        sessions={name: schedule, count: 1, rounds: 8}; workload={payload_bits: 100000, flops_per_sample: 1e5}
+    """)
+    run = edgefl.simulate(within(scenario, WEAK_ONES[name]), out=tmp_path / "run")
     assert check_run(run) == []
     rounds = pd.read_csv(run / "rounds.csv")
     failed = rounds.participants - rounds.completed
-    assert (rounds.participants == made["devices"]["count"]).all()
+    assert (rounds.participants == WEAK_ONES[name]["devices"]["count"]).all()
     assert (failed > 0).any()
     assert (rounds.connecting[1:].to_numpy() <= failed[:-1].to_numpy()).all()
     assert (rounds.connecting[1:] > 0).any()

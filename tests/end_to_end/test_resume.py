@@ -44,7 +44,11 @@ OVERLAPPING = (
     "radio.sharing=dynamic; radio.scheduler=round_robin; handover.policy=finish;"
     " rounds.server={name: fedbuff, buffer: 2, concurrency: 4}"
 )
-SIGNAL = Interrupted(signal.SIGTERM)
+REGRESSION = (
+    "seed=4; sessions.count=4; sessions.rounds=1; learning.dataset=diabetes; learning.partition=iid;"
+    " learning.warm_start=similarity"
+)
+SIGNAL, QSGD = Interrupted(signal.SIGTERM), "learning.uplink_codec=qsgd"
 CASES = {
     "as it is, by a signal": ("", LEFT_AT, 4, SIGNAL),
     "as it is, by a fault": ("", LEFT_AT, 4, None),
@@ -55,33 +59,17 @@ CASES = {
     "by the clock": (CLOCK, LEFT_AT, 4, None),
     "by a score": ("stop={accuracy: 0.75}; learning.local.lr=0.002; sessions.rounds=40", LEFT_AT, 4, SIGNAL),
     "no learning": ("learning=null; workload={payload_bits: 1e5, flops_per_sample: 1e6}", LEFT_AT, 4, SIGNAL),
-    "oort": ("rounds.selector={name: oort, count: 4}; learning.uplink_codec=qsgd", LEFT_AT, 4, SIGNAL),
-    "best_norm": (
-        "rounds.selector={name: best_norm, count: 3}; learning.uplink_codec=qsgd",
-        LEFT_AT,
-        4,
-        SIGNAL,
-    ),
+    "oort": (f"{QSGD}; rounds.selector={{name: oort, count: 4}}", LEFT_AT, 4, SIGNAL),
+    "best_norm": (f"{QSGD}; rounds.selector={{name: best_norm, count: 3}}", LEFT_AT, 4, SIGNAL),
     "least_energy": ("rounds.selector={name: least_energy, count: 4}", LEFT_AT, 4, SIGNAL),
     "drift, fedavg": (f"{DRIFT}fedavg", LEFT_AT, 2, None),
     "drift, oracle": (f"{DRIFT}oracle", LEFT_AT, 2, None),
     "drift, apfl": (f"{DRIFT}apfl", LEFT_AT, 2, None),
     # a saved model of 11 numbers opens a session, and is tested, right after the snapshot
-    "regression": (
-        "seed=4; sessions.count=4; sessions.rounds=1; learning.dataset=diabetes; learning.partition=iid;"
-        " learning.warm_start=similarity",
-        2,
-        1,
-        SIGNAL,
-    ),
+    "regression": (REGRESSION, 2, 1, SIGNAL),
     "codecs": (CODECS, 17, 3, None),
     "codecs, fedbuff": (f"{CODECS}; {OVERLAPPING}", 17, 3, None),
-    "scores of devices": (
-        "learning.evaluation.tested_on=devices; learning.evaluation.scores_every=2",
-        7,
-        3,
-        None,
-    ),
+    "scores of devices": ("learning.evaluation={tested_on: devices, scores_every: 2}", 7, 3, None),
 }
 
 

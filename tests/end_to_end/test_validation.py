@@ -13,22 +13,15 @@ from edgefl.learning.data.validation import split_off
 from edgefl.learning.datasets.digits import Digits
 from edgefl.studies import StudyOptions, plan
 from edgefl.studies import run as run_study
+from tests.tables import sections
 
 EXACT = 1e-9
 SHARE = 0.2
-BASE: dict[str, Any] = {
-    "name": "validated",
-    "seed": 3,
-    "devices": {"count": 6},
-    "sessions": {"name": "schedule", "count": 1, "rounds": 6},
-    "learning": {
-        "dataset": "digits",
-        "partition": "iid",
-        "model": "logistic",
-        "local": {"batch": 16},
-        "evaluation": {"validation": SHARE},
-    },
-}
+BASE: dict[str, Any] = sections(f"""
+    name=validated; seed=3; devices={{count: 6}}; sessions={{name: schedule, count: 1, rounds: 6}}
+    learning={{dataset: digits, partition: iid, model: logistic, local: {{batch: 16}}}}
+    learning.evaluation={{validation: {SHARE}}}
+""")
 STUDY = """\
 name: choosing
 scenario: base.yaml

@@ -1,5 +1,6 @@
 """Compare background traffic with queueing theory. A correct program fails for at most one seed in 1,000."""
 
+from typing import Any
 from unittest.mock import Mock
 
 import numpy as np
@@ -60,6 +61,15 @@ def test_a_transfer_is_slowed_by_the_load_of_other_users(
     assert abs(took_s.mean() - expected_s) < STANDARD_ERRORS * error_s + 2 * SLOT_S
 
 
+def shared_radio(**settings: Any) -> Radio:
+    """Return the radio of one device, with a shared band and these settings."""
+    own = RadioSettings(preset="journal", sharing="dynamic", **settings)
+    env, speeds_m_s = simpy.Environment(), np.zeros(1)
+    return Radio(
+        env, settings=own, device_power_w=1.0, speeds_m_s=speeds_m_s, gains=Mock(), streams=Streams(1)
+    )
+
+
 @pytest.mark.parametrize("slots", [0.2, 1.4, 5.8])  # the size of a file, in full slots at the links' rate
 @pytest.mark.parametrize("tdd", [None, {"pattern": "DDDSU", "special": "10:2:2"}])
 def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, str] | None) -> None:
@@ -71,23 +81,14 @@ def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, 
     that serve the downlink.
     """
     load, cap, width_hz, until_s = 0.6, 4.0, 1e7, 20.0
-    radio = Radio(
-        simpy.Environment(),
-        settings=RadioSettings(
-            preset="journal",
-            bandwidth_hz=width_hz,
-            slot_s=SLOT_S,
-            tdd=tdd,
-            sharing="dynamic",
-            scheduler="round_robin",
-            link={"max_efficiency": cap},
-            budget={"power_over_share": "per_resource_block"},
-            background=Load(downlink_load=load, file_bits=round(slots * cap * width_hz * SLOT_S)),
-        ),
-        device_power_w=1.0,
-        speeds_m_s=np.zeros(1),
-        gains=Mock(),
-        streams=Streams(1),
+    radio = shared_radio(
+        bandwidth_hz=width_hz,
+        slot_s=SLOT_S,
+        tdd=tdd,
+        scheduler="round_robin",
+        link={"max_efficiency": cap},
+        budget={"power_over_share": "per_resource_block"},
+        background=Load(downlink_load=load, file_bits=round(slots * cap * width_hz * SLOT_S)),
     )
     air = radio.air
     snr = {direction: np.full(3, 1e6) for direction in DIRECTIONS}  # the cap holds in every slot
@@ -114,20 +115,11 @@ def test_a_files_expected_time_alone_is_what_it_takes_on_resource_blocks(snr_db:
     deviation over sqrt(n); the standard deviation of a rate that is about proportional to the power is its mean.
     """
     slots = 8000
-    radio = Radio(
-        simpy.Environment(),
-        settings=RadioSettings(
-            preset="journal",
-            bandwidth_hz=1e7,
-            sharing="dynamic",
-            link={"rates": "cqi"},
-            budget={"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
-            monitoring={"t310_s": 1.0},
-        ),
-        device_power_w=1.0,
-        speeds_m_s=np.zeros(1),
-        gains=Mock(),
-        streams=Streams(1),
+    radio = shared_radio(
+        bandwidth_hz=1e7,
+        link={"rates": "cqi"},
+        budget={"power_over_share": "per_resource_block", "uplink_power_over_share": "full"},
+        monitoring={"t310_s": 1.0},
     )
     air, snr = radio.air, 10 ** (snr_db / 10)
     one_s = float(air.seconds_alone("uplink", 10**9, np.array([snr]), np.array([np.inf]))[0]) / 10**9

@@ -4,6 +4,7 @@ Fields of different keys are independent, so the values at one place over many k
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -112,17 +113,15 @@ def test_a_walk_through_one_field_meets_the_same_law() -> None:
         assert abs(measured - law) < 0.03 + STANDARD_ERRORS * error
 
 
+def large_scale(sites_m: np.ndarray, sites: Sequence[int], radius_m: float, **options: Any) -> LargeScale:
+    """Return UMi sites with these keys."""
+    area = {"min_distance_m": 10.0, "area_radius_m": radius_m}
+    return LargeScale(sites_m=sites_m, model=UMi(), keys=sites, **area, **RADIO, **options)
+
+
 def at_origin(sites: range, radius_m: float, **options: Any) -> LargeScale:
     """Return UMi sites with these keys at the origin, so that each place has one independent link per key."""
-    return LargeScale(
-        sites_m=np.zeros((len(sites), 2)),
-        model=UMi(),
-        min_distance_m=10.0,
-        area_radius_m=radius_m,
-        keys=sites,
-        **RADIO,
-        **options,
-    )
+    return large_scale(np.zeros((len(sites), 2)), sites, radius_m, **options)
 
 
 def test_sites_are_independent_and_so_are_the_states(seed: int) -> None:
@@ -264,17 +263,10 @@ def test_sites_that_share_are_each_in_sight_as_before_and_together_by_the_copula
     sites_m = np.array([[-40.0, 10.0], [160.0, 10.0]])
     in_sight = np.array(
         [
-            LargeScale(
-                sites_m=sites_m,
-                model=UMi(),
-                min_distance_m=10.0,
-                area_radius_m=451.0,
-                keys=[3 * world, 3 * world + 1],
-                los_common=Common(3 * world + 2, share),
-                line_of_sight=mode,
-                **RADIO,
+            large_scale(
+                sites_m, [first, first + 1], 451.0, los_common=Common(first + 2, share), line_of_sight=mode
             ).line_of_sight(places)
-            for world in range(worlds)
+            for first in range(0, 3 * worlds, 3)
         ]
     )
     each = UMi().los_probability(np.linalg.norm(places[:, None] - sites_m, axis=-1))

@@ -57,22 +57,11 @@ def a_run(seed: int) -> pd.DataFrame:
         new = one_round(w, rng)
         before, after = (torch.tensor((x - CENTRES) @ A) for x in (w, new))
         found = of_gradients(list(before), list(after), SHARES, float(np.linalg.norm(new - w)))
+        where = {"variant": "v", "seed": seed, "cell": 0, "session": 1, "round": round_}
+        losses = {"theory_lr": LR, "theory_loss": loss(w), "theory_loss_after": loss(new)}
+        noises = {"theory_noise_steps": STEPS * noise.sum(), "theory_noise_drift": (STEPS - 1) * noise.sum()}
         rows.append(
-            {
-                "variant": "v",
-                "seed": seed,
-                "cell": 0,
-                "session": 1,
-                "round": round_,
-                "theory_lr": LR,
-                "theory_loss": loss(w),
-                "theory_loss_after": loss(new),
-                **found,
-                "theory_noise_steps": STEPS * noise.sum(),
-                "theory_noise_drift": (STEPS - 1) * noise.sum(),
-                "theory_steps_min": STEPS,
-                "theory_steps_max": STEPS,
-            }
+            {**where, **losses, **found, **noises, "theory_steps_min": STEPS, "theory_steps_max": STEPS}
         )
         w = new
     return pd.DataFrame(rows)
@@ -102,21 +91,10 @@ def test_the_bound_holds_with_the_known_constants() -> None:
 
 def test_the_terms_by_hand() -> None:
     """For e = 2, beta = 2, eta = 0.1 and zeta1 = 1, x = 4 * 4 * 0.01 * 2 = 0.32 and Lambda = 0.32 / 0.68 = 8/17."""
-    row = {
-        "variant": "v",
-        "seed": 1,
-        "cell": 0,
-        "session": 1,
-        "round": 1,
-        "theory_lr": 0.1,
-        "theory_loss": 3.0,
-        "theory_loss_after": 2.0,
-        "theory_gradient2": 5.0,
-        "theory_noise_steps": 4.0,
-        "theory_noise_drift": 2.0,
-        "theory_steps_min": 2,
-        "theory_steps_max": 2,
-    }
+    where = {"variant": "v", "seed": 1, "cell": 0, "session": 1, "round": 1}
+    loss = {"theory_lr": 0.1, "theory_loss": 3.0, "theory_loss_after": 2.0, "theory_gradient2": 5.0}
+    noise = {"theory_noise_steps": 4.0, "theory_noise_drift": 2.0}
+    row = {**where, **loss, **noise, "theory_steps_min": 2, "theory_steps_max": 2}
     found = theorem1(pd.DataFrame([row]), beta=2.0, zeta2=0.5).iloc[0]
     slack = 9 / 17
     assert found.control == pytest.approx(8 / 17)

@@ -37,13 +37,9 @@ def test_what_is_written_is_valid(folder: Path) -> None:
 
 
 def test_its_study_is_checked(folder: Path) -> None:
-    assert len(cli_validation(folder / "study.yaml")) == 3
-
-
-def cli_validation(file: Path) -> list[object]:
     from edgefl.studies.validation import check
 
-    return [*check(file, "cpu")]
+    assert len(list(check(folder / "study.yaml", "cpu"))) == 3
 
 
 @pytest.mark.usefixtures("unrendered")

@@ -116,10 +116,8 @@ def test_probes_take_no_time_of_the_grid() -> None:
     """)
     by_grid = expected(scenario(**shape, rounds={"every_s": 60.0}))
     assert by_grid.rounds == (32, 32)  # including two probe rounds
-    assert by_grid.simulated_s == (
-        29 * 60.0 + 4.0,
-        29 * 60.0 + 4.0,
-    )  # no interval follows the last round, of 4 s
+    # no interval follows the last round, of 4 s
+    assert by_grid.simulated_s == (29 * 60.0 + 4.0, 29 * 60.0 + 4.0)
     at_once = expected(scenario(**shape))
     assert at_once.simulated_s == (32 * 4.0, 32 * 4.0)
 

@@ -29,6 +29,10 @@ SMALL: dict[str, Any] = sections("""
 """)
 
 
+def without(section: str) -> dict[str, Any]:
+    return {key: value for key, value in SMALL.items() if key != section}
+
+
 @pytest.mark.filterwarnings("ignore")  # warnings advise on observation ranges
 def test_the_checker_passes() -> None:
     check_env(RoundEnv(SMALL), skip_render_check=True)
@@ -52,7 +56,7 @@ def test_made_by_its_name_alone_it_is_the_quickstart() -> None:
 
 def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
     """By default, shares are fixed for a round, as an agent that sets shares needs; dynamic sharing is refused."""
-    usual = {key: value for key, value in SMALL.items() if key != "radio"}
+    usual = without("radio")
     env = RoundEnv(usual)
     assert env.reset(seed=1)[0].shape == (4, len(FEATURES))
     env.close()
@@ -73,7 +77,7 @@ def test_a_radio_with_nothing_set_serves_an_agent_that_sets_shares() -> None:
 )
 def test_shares_that_change_are_refused_with_a_remedy_that_works(changes: str) -> None:
     """The error names no class of edgefl and leads in no circle: without shares and power, the run begins."""
-    scenario = {key: value for key, value in SMALL.items() if key != "radio"} | sections(changes)
+    scenario = without("radio") | sections(changes)
     with refused_at("", "leave shares and power out of controls") as refusal:
         RoundEnv(scenario)
     assert "Controlled" not in str(refusal.value)
@@ -86,7 +90,7 @@ def test_shares_that_change_are_refused_with_a_remedy_that_works(changes: str) -
 def test_an_asynchronous_server_gets_the_most_wanted_devices_for_its_free_places() -> None:
     """Of three devices above 0.5, the two highest fill both places; an episode of random actions reaches its end."""
     server = {"name": "fedbuff", "buffer": 2, "concurrency": 2}
-    scenario = {key: value for key, value in SMALL.items() if key != "radio"} | {"rounds": {"server": server}}
+    scenario = without("radio") | {"rounds": {"server": server}}
     env = RoundEnv(scenario, controls=("who",), seconds=1.0)
     env.reset(seed=1)
     run = env._run
@@ -123,7 +127,7 @@ def test_all_taking_part_is_the_run_of_all(tmp_path: Any) -> None:
 def test_the_first_step_gains_only_what_training_adds(tmp_path: Any) -> None:
     """The accuracies gained add up from the first model's accuracy, which reset() states, to the last one's."""
     learning = {"dataset": "synthetic", "model": "logistic"}
-    scenario = {**{key: value for key, value in SMALL.items() if key != "workload"}, "learning": learning}
+    scenario = without("workload") | {"learning": learning}
     env = RoundEnv(scenario, controls=("who",))
     _, start = env.reset(seed=5)
     rewards, infos, over = [], [start], False
@@ -145,8 +149,7 @@ def test_reports_and_powers_are_not_in_a_run_that_only_chooses(tmp_path: Any) ->
     """A loss and a norm add 64 bits to each upload, and an action's power replaces power control."""
     learning = {"dataset": "synthetic", "model": "logistic"}
     radio = {"sharing": "static", "budget": {"uplink_p0_dbm": -100.0}}
-    scenario = {key: value for key, value in SMALL.items() if key != "workload"}
-    scenario |= {"radio": radio, "learning": learning}
+    scenario = without("workload") | {"radio": radio, "learning": learning}
 
     def first_round(**how: Any) -> dict[str, Any]:
         env = RoundEnv(scenario, **how)
@@ -255,17 +258,13 @@ def test_a_seed_that_is_none_is_refused(seed: Any) -> None:
         RoundEnv(SMALL).reset(seed=seed)
 
 
-@pytest.mark.parametrize(
-    "how",
-    [
-        {"accuracy": float("nan")},
-        {"joules": float("inf")},
-        {"seconds": "x"},
-        {"controls": None},
-        {"controls": ["who"]},
-        {"controls": ("who", "who")},
-    ],
-)
+WRONG_SETTINGS: list[dict[str, Any]] = [
+    *({"accuracy": float("nan")}, {"joules": float("inf")}, {"seconds": "x"}),
+    *({"controls": None}, {"controls": ["who"]}, {"controls": ("who", "who")}),
+]
+
+
+@pytest.mark.parametrize("how", WRONG_SETTINGS)
 def test_a_setting_that_is_none_is_refused(how: dict[str, Any]) -> None:
     with refused_at("", next(iter(how))):
         RoundEnv(SMALL, **how)

@@ -23,13 +23,7 @@ from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import (
-    NR_EFFICIENCY,
-    Counts,
-    _never_aggregated,
-    _of_gains,
-    _warm_start_that_never_acted,
-)
+from edgefl.run.notes import NR_EFFICIENCY, Counts, _never_aggregated, _of_gains, _warm_start_that_never_acted
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World

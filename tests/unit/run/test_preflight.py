@@ -31,6 +31,11 @@ variants:
 """
 
 
+def notes_of(file: Path, *changes: str) -> list[str]:
+    """Return the notes before a run."""
+    return prepare(scenario.load(file, changes), device="cpu").notes
+
+
 @pytest.mark.parametrize(
     "line", ["rounds: {min_updates: 7}", "rounds: {over_selection: 2}", "radio: {slot_s: 0.01}"]
 )
@@ -115,9 +120,9 @@ def test_a_study_says_once_what_its_runs_share(digits: Path) -> None:
     ],
 )
 def test_what_has_no_effect_is_noted(override: str, words: str, digits: Path) -> None:
-    (note,) = prepare(scenario.load(digits, [override]), device="cpu").notes
+    (note,) = notes_of(digits, override)
     assert words in note
-    assert prepare(scenario.load(digits), device="cpu").notes == []
+    assert notes_of(digits) == []
 
 
 @pytest.mark.parametrize(
@@ -132,7 +137,7 @@ def test_an_interval_longer_than_the_run_is_noted(
     key: str, others: list[str], digits: Path, tmp_path: Path
 ) -> None:
     """Intervals count the rounds of all sessions: with two sessions of two rounds, three is due in the second."""
-    (note,) = prepare(scenario.load(digits, [*others, f"{key}=5"]), device="cpu").notes
+    (note,) = notes_of(digits, *others, f"{key}=5")
     assert note.startswith(f"{key} 5 measures nothing")
     assert "set it to 4 or less" in note
     loaded = scenario.load(digits, [*others, f"{key}=3"])
@@ -147,9 +152,7 @@ def test_an_interval_longer_than_the_run_is_noted(
 
 @pytest.mark.parametrize("name", ["apfl", "ditto"])
 def test_personal_models_that_nobody_tests_are_noted(name: str, digits: Path) -> None:
-    def notes(*overrides: str) -> list[str]:
-        return prepare(scenario.load(digits, [f"learning.algorithm={name}", *overrides]), device="cpu").notes
-
+    notes = partial(notes_of, digits, f"learning.algorithm={name}")
     (note,) = notes()
     assert note.startswith(f"learning.algorithm {name}: only the global model is tested")
     assert (
@@ -184,8 +187,9 @@ def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str,
     """Uncounted energy is noted with the journal's preset or with its keys; `nr` counts all energy."""
 
     def costs(*overrides: str) -> list[str]:
-        notes = prepare(scenario.load(digits, [*changes, *overrides]), device="cpu").notes
-        return [note for note in notes if "costs of this run leave out" in note]
+        return [
+            note for note in notes_of(digits, *changes, *overrides) if "costs of this run leave out" in note
+        ]
 
     assert costs() == []
     by_hand = ["learning.cost.payload=model", "learning.cost.booked=processed"]
@@ -201,13 +205,11 @@ def test_uncounted_costs_are_noted(changes: list[str], sent: str, computed: str,
 
 
 def test_nominal_books_leave_out_personal_models(digits: Path) -> None:
-    def notes(booked: str) -> list[str]:
-        tested = ["learning.algorithm=ditto", "learning.evaluation.tested_on=devices"]
-        return prepare(scenario.load(digits, [*tested, f"learning.cost.booked={booked}"]), device="cpu").notes
-
-    (note,) = notes("nominal")
+    tested = ["learning.algorithm=ditto", "learning.evaluation.tested_on=devices"]
+    notes = partial(notes_of, digits, *tested)
+    (note,) = notes("learning.cost.booked=nominal")
     assert "leave out the passes that train personal models (learning.cost.booked: all" in note
-    assert notes("processed") == []
+    assert notes("learning.cost.booked=processed") == []
 
 
 def test_a_check_leaves_the_run_as_it_was(digits: Path) -> None:
@@ -232,6 +234,14 @@ def test_labels_of_later_sessions(digits: Path, sets: str, change: str, nouns: t
         prepare(scenario.load(digits, changes), device="cpu")
 
 
+def with_labels(file: Path, train: list[Any], test: list[Any]) -> None:
+    """Let a scenario train on 40 samples with these labels, repeated, and test on 20."""
+    x = np.zeros((40, 4), np.float32)
+    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
+    np.savez(file.parent / "a.npz", **labels)
+    file.write_text(file.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+
+
 @pytest.mark.parametrize(
     ("train", "test", "held", "tested"),
     [([0, 1, 2, 2], [3, 3], "0, 1, 2", "3"), (list("abcd"), list("ABAB"), "a, b, c, d", "A, B")],
@@ -240,10 +250,7 @@ def test_labels_without_a_test_sample(
     train: list[Any], test: list[Any], held: str, tested: str, digits: Path
 ) -> None:
     """A session whose labels no test sample has is refused before the run, with the labels of the file."""
-    x = np.zeros((40, 4), np.float32)
-    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
-    np.savez(digits.parent / "a.npz", **labels)
-    digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+    with_labels(digits, train, test)
     for check in (validation.check, partial(simulate, out="out", device="cpu")):
         with refused_at("learning.dataset", f"labels {held} that a session", f"have the labels {tested}:"):
             check(digits)
@@ -252,8 +259,8 @@ def test_labels_without_a_test_sample(
 
 def noted(file: Path, *changes: str) -> list[list[str]]:
     """Return the notes of `edgefl validate` and of a run."""
-    loaded = scenario.load(file, changes)
-    return [list(validation.check_build(loaded, "cpu").notes), prepare(loaded, device="cpu").notes]
+    checked = validation.check_build(scenario.load(file, changes), "cpu")
+    return [list(checked.notes), notes_of(file, *changes)]
 
 
 @pytest.mark.parametrize(
@@ -268,10 +275,7 @@ def test_test_samples_that_no_session_can_test_are_noted(
     train: list[Any], test: list[Any], said: str, digits: Path
 ) -> None:
     """Labels that only some sessions hold are left out on purpose, without a note."""
-    x = np.ones((40, 4), np.float32)
-    labels = {"x_train": x, "y_train": np.array(train * 10), "x_test": x[:20], "y_test": np.resize(test, 20)}
-    np.savez(digits.parent / "a.npz", **labels)
-    digits.write_text(digits.read_text().replace("dataset: digits", "dataset: {name: npz, path: a.npz}"))
+    with_labels(digits, train, test)
     for notes in [*noted(digits), *noted(digits, "learning.evaluation.tested_on=devices")]:
         assert [note.startswith("learning.dataset: test samples left out") for note in notes] == [
             True
@@ -325,9 +329,9 @@ def test_labels_without_a_validation_sample(digits: Path) -> None:
 
 def test_a_deadline_in_which_no_update_can_arrive_is_noted(digits: Path) -> None:
     """A downlink and an uplink take at least two slots of 0.5 ms, so a shorter deadline is noted."""
-    (note,) = prepare(scenario.load(digits, ["rounds.deadline_s=1.0e-5"]), device="cpu").notes
+    (note,) = notes_of(digits, "rounds.deadline_s=1.0e-5")
     assert note.startswith("rounds.deadline_s 1e-05: almost no update can arrive in time; the fastest device")
-    assert prepare(scenario.load(digits, ["rounds.deadline_s=10"]), device="cpu").notes == []
+    assert notes_of(digits, "rounds.deadline_s=10") == []
 
 
 @pytest.mark.parametrize(
@@ -366,10 +370,7 @@ def test_a_deadline_below_the_access_time_is_noted(
     done = simulate(cell, tmp_path / "run", device="cpu")
     assert "completed" not in set(done.devices.outcome)
     above = f"rounds.deadline_s={later_s[0] + 0.01 if connects else first_s + 0.01}"
-    assert not any(
-        "deadline_s" in note
-        for note in prepare(scenario.load(digits, [*workload, above]), device="cpu").notes
-    )
+    assert not any("deadline_s" in note for note in notes_of(digits, *workload, above))
 
 
 DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_sessions=1"]
@@ -377,11 +378,11 @@ DAY = ["sessions={name: daily, count: 2, at_hours: [0, 12]}", "learning.pilot_se
 
 def test_a_day_of_rounds_that_follow_one_another_at_once_is_noted(digits: Path) -> None:
     """Rounds without pauses in two sessions of twelve hours are noted."""
-    (note,) = prepare(scenario.load(digits, DAY), device="cpu").notes
+    (note,) = notes_of(digits, *DAY)
     assert note.startswith("rounds follow each other without a pause for 86,400 s: about ")
     assert note.endswith("set rounds.every_s or rounds.pause_s")
     for remedy in ("rounds.every_s=60", "rounds.pause_s=60", "duration_s=60"):
-        assert prepare(scenario.load(digits, [*DAY, remedy]), device="cpu").notes == []
+        assert notes_of(digits, *DAY, remedy) == []
 
 
 def test_a_rounds_length_is_that_without_fading(digits: Path, tmp_path: Path) -> None:

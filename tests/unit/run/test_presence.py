@@ -134,17 +134,14 @@ def test_devices_of_every_class_are_looked_for(tmp_path: Path) -> None:
     assert not outside(notes({"classes": classes}, duration_s=100))
 
 
+HALF_PAST, MINUTE_LATER = "2026-05-04T07:30:00Z", "2026-05-04T07:31:00Z"
+
+
 @pytest.mark.parametrize(
     ("times", "begin_s", "begins", "ends", "zero"),
     [
         (("0", "100"), -10_000, "0 s", "100 s", "-10000 s"),
-        (
-            ("2026-05-04T07:30:00Z", "2026-05-04T07:31:00Z"),
-            5,
-            "2026-05-04T07:30:00Z",
-            "2026-05-04T07:31:00Z",
-            "1970-01-01T00:00:05Z",
-        ),
+        ((HALF_PAST, MINUTE_LATER), 5, HALF_PAST, MINUTE_LATER, "1970-01-01T00:00:05Z"),
     ],
 )
 def test_a_trace_that_has_not_begun_is_refused_with_its_times(
@@ -221,8 +218,7 @@ SHORT = "t,id,x,y\n0,a,20,0\n10,b,0,20\n30,b,20,0\n"
 
 
 @pytest.mark.parametrize(
-    "length",
-    [{"duration_s": 600}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}],
+    "length", [{"duration_s": 600}, {"sessions": {"name": "interval", "length_s": 60, "count": 10}}]
 )
 def test_a_trace_that_ends_before_the_run_is_noted(length: dict, tmp_path: Path) -> None:
     """The last device leaves at 30 s; devices of another class stay until the end, unless a trace moves them too."""
@@ -245,10 +241,7 @@ def test_a_trace_that_ends_before_the_run_is_noted(length: dict, tmp_path: Path)
     assert "ends at 60 s" in note
 
 
-@pytest.mark.parametrize(
-    ("rounds", "until_s"),
-    [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)],
-)
+@pytest.mark.parametrize(("rounds", "until_s"), [({"every_s": 10}, 190), ({"every_s": 1}, 0), ({}, 0)])
 def test_a_trace_too_short_for_rounds_at_given_times_is_noted(
     rounds: dict[str, Any], until_s: float, tmp_path: Path
 ) -> None:
@@ -287,13 +280,15 @@ def test_the_error_after_the_end_of_a_trace_names_what_helps(mended: dict, tmp_p
     simulate(load({**scenario, **mended}), out=tmp_path / "mended")
 
 
+TWENTY = SMALL | sections("rounds.max_wait_s=5; sessions={name: schedule, count: 1, rounds: 20}")
+
+
 @pytest.mark.parametrize("change", [{"recharge_w": 50}, {"battery_j": 1e4}])
 def test_the_error_of_a_cell_with_empty_batteries_names_keys_that_help(
     change: dict[str, float], tmp_path: Path
 ) -> None:
     """If only some batteries are empty, the error names their keys beside the other remedies."""
-    scenario = {**SMALL, "devices": {"count": 2, "battery_j": 0.01}, "rounds": {"max_wait_s": 5}}
-    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
+    scenario = TWENTY | {"devices": {"count": 2, "battery_j": 0.01}}
     with refused_at("devices.battery_j", "of 2 devices, 2 with an empty battery", "recharge_w") as refused:
         simulate(scenario, tmp_path / "run")
     assert "devices.count" not in str(refused.value)
@@ -307,19 +302,13 @@ def test_the_error_of_a_cell_with_empty_batteries_names_keys_that_help(
 
 def test_the_error_of_empty_batteries_names_the_key_of_their_class(tmp_path: Path) -> None:
     """A class may set a battery, or take over the battery of `devices`."""
-    scenario = {**SMALL, "rounds": {"max_wait_s": 5}}
-    scenario["sessions"] = {"name": "schedule", "count": 1, "rounds": 20}
-    scenario["devices"] = {"classes": {"small": {"count": 2, "battery_j": 0.01}}}
-    with refused_at(
-        "devices.classes.small.battery_j", "raise devices.classes.small.battery_j, or recharge_w beside"
-    ):
-        simulate(scenario, tmp_path / "own")
-    scenario["devices"] = {
-        "battery_j": 0.01,
-        "classes": {"small": {"count": 1, "battery_j": 0.02}, "rest": {"count": 1}},
-    }
-    with refused_at("", "raise devices.battery_j and devices.classes.small.battery_j, or recharge_w beside"):
-        simulate(scenario, tmp_path / "both")
+    own = "devices.classes.small.battery_j"
+    with refused_at(own, f"raise {own}, or recharge_w beside"):
+        classes = {"small": {"count": 2, "battery_j": 0.01}}
+        simulate(TWENTY | {"devices": {"classes": classes}}, tmp_path / "own")
+    with refused_at("", f"raise devices.battery_j and {own}, or recharge_w beside"):
+        classes = {"small": {"count": 1, "battery_j": 0.02}, "rest": {"count": 1}}
+        simulate(TWENTY | {"devices": {"battery_j": 0.01, "classes": classes}}, tmp_path / "both")
 
 
 # the path losses of UMi and UMa hold up to 5 km (TR 38.901, Table 7.4.1-1)
@@ -342,6 +331,11 @@ def driven(folder: Path, track: str, sites: Any, law: str = "uma", **sections: A
     }
 
 
+def far(distance: str, scenario: dict[str, Any]) -> list[str]:
+    """Return the notes on devices that are farther away than a distance."""
+    return [note for note in prepare(load(scenario)).notes if f"farther than {distance}" in note]
+
+
 @pytest.mark.parametrize("law", ["umi", "uma"])
 def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None:
     """A device that drives 6 km in 120 s past five sites completes every round with a nearby site."""
@@ -351,7 +345,7 @@ def test_a_road_of_sites_serves_all_of_the_way(tmp_path: Path, law: str) -> None
     rows = pd.read_csv(run / "devices.csv")
     assert (rows.outcome == "completed").all()
     assert rows.distance_m.between(0, 1000).all()
-    assert not [note for note in prepare(load(wide)).notes if "farther than" in note]
+    assert not far("", wide)
 
 
 def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
@@ -361,8 +355,7 @@ def test_a_device_is_absent_while_no_site_is_in_range(tmp_path: Path) -> None:
     """
     track = "0,a,4800,0\n10,a,5200,0\n40,a,5200,0\n0,b,100,0\n40,b,100,0\n"
     wide = driven(tmp_path, track, [[0, 0], [-8500, 0]])
-    notes = prepare(load(wide)).notes
-    (note,) = [note for note in notes if "farther than 5,000 m" in note]
+    (note,) = far("5,000 m", wide)
     assert "1 of 2 devices" in note
     run = simulate(wide, tmp_path / "run")
     events = pd.read_csv(run / "events.csv")
@@ -383,8 +376,7 @@ def test_a_device_without_a_site_in_range_on_all_of_its_way_is_refused(tmp_path:
 def test_a_short_visit_within_range_is_found(tmp_path: Path) -> None:
     """A device that is in range for 0.04 s of 40 s, between samples 0.2 s apart, is found by finer sampling."""
     track = "0,a,5500,0\n20.1,a,5010,0\n20.3,a,4999,0\n20.5,a,5010,0\n40,a,5500,0\n"
-    notes = prepare(load(driven(tmp_path, track, [[0, 0], [-8500, 0]]))).notes
-    (note,) = [note for note in notes if "farther than" in note]
+    (note,) = far("", driven(tmp_path, track, [[0, 0], [-8500, 0]]))
     assert float(re.search(r"\(([\d.]+) %", note)[1]) > 99
 
 
@@ -392,10 +384,10 @@ def test_devices_whose_paths_leave_the_world_are_noted(tmp_path: Path) -> None:
     """Device a is beyond the world's 9,000 m in half of the 40 s, device b always, device c never."""
     track = "0,a,8800,0\n40,a,9200,0\n0,b,9100,0\n40,b,9100,0\n0,c,100,0\n40,c,100,0\n"
     wide = driven(tmp_path, track, [[0, 0], [-8500, 0]], "free_space")
-    (note,) = [note for note in prepare(load(wide)).notes if "layout.radius_m" in note]
+    (note,) = [note for note in far("", wide) if "layout.radius_m" in note]
     assert "2 of 3 devices are farther than 9,000 m from [0, 0] on part of their path (50.0 % of" in note
     wide["layout"] = {"sites": [[0, 0], [-8500, 0]], "radius_m": 9300}
-    assert not [note for note in prepare(load(wide)).notes if "farther than" in note]
+    assert not far("", wide)
 
 
 @pytest.mark.parametrize(
@@ -422,11 +414,10 @@ def test_people_who_stay_at_home_for_the_whole_run_are_noted(begin_hour: float, 
 def test_a_class_that_does_not_move_is_noted_beside_one_that_does() -> None:
     people = commute(work=(100.0, 0.0))
     walk = {"name": "random_waypoint", "area_factor": 1.0}
-    devices = {
-        "count": 5,
-        "classes": {"people": {"count": 2, "mobility": people["mobility"]}, "cars": {"mobility": walk}},
-    }
-    (found,) = [note for note in notes(devices, duration_s=600.0) if " move before" in note]
+    classes = {"people": {"count": 2, "mobility": people["mobility"]}, "cars": {"mobility": walk}}
+    (found,) = [
+        note for note in notes({"count": 5, "classes": classes}, duration_s=600.0) if " move before" in note
+    ]
     assert found.startswith("devices.mobility: 2 of 5 devices do not move before 28,800 s")
 
 
@@ -436,6 +427,7 @@ def test_places_of_an_itinerary_outside_the_world_are_noted(at_m: float, outside
     plan = [{"leave": 8, "to": "work"}, {"leave": 18, "to": "home"}]
     away = {"name": "itinerary", "addresses": {"home": [at_m, 0], "work": [0, 0]}, "plan": plan}
     town = {**ROADSIDE, "layout": {"sites": [[0, 0], [300, 0]], "radius_m": 1000}}
-    notes = prepare(load({**town, "devices": {"count": 3, "mobility": away}})).notes
-    said = f"{outside} of 3 devices are farther than 1,300 m (area_factor 1.3 x layout.radius_m)"
-    assert len([note for note in notes if said in note]) == (outside > 0)
+    found = far(
+        "1,300 m (area_factor 1.3 x layout.radius_m)", {**town, "devices": {"count": 3, "mobility": away}}
+    )
+    assert [f"{outside} of 3 devices are" in note for note in found] == [True] * (outside > 0)

@@ -21,6 +21,12 @@ from tests.tools.called import code_of
 from tests.unit.studies.asked import GRID, STUDY, written
 
 NARROW = STUDY.replace("precision: 0.5, budget: 40", "precision: 1.0e-9, budget: 12")
+BASE = """\
+name: base
+devices: {{count: 4}}
+sessions: {{name: schedule, {}}}
+learning: {{dataset: digits, partition: iid, model: logistic}}
+"""
 # each run has 100 to 200 rounds of 1 s and 10 kB
 ROUNDS = Range(100.0, 200.0)
 EACH = Probe(2, 1.0, 0.0, 1.0, 3e8, 1e4)
@@ -97,10 +103,7 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
     """
     untrained = replace(EACH, round_wall_s=0.25)
     monkeypatch.setattr("edgefl.studies.dry_run.probe", lambda run: EACH if run.training else untrained)
-    (tmp_path / "base.yaml").write_text(
-        "name: base\ndevices: {count: 4}\nsessions: {name: schedule, count: 6, rounds: 2}\n"
-        "learning: {dataset: digits, partition: iid, model: logistic}\n"
-    )
+    (tmp_path / "base.yaml").write_text(BASE.format("count: 6, rounds: 2"))
     starts = {name: f"learning.warm_start: {name}" for name in ("similarity", "average", "continuous")}
     starts["narrow"] = starts["similarity"] + ", radio.bandwidth_hz: 1.0e+6"
     variants = "\n".join(f"  {name}: {{{changes}}}" for name, changes in starts.items())
@@ -119,10 +122,7 @@ def test_reused_training_is_not_counted(study: Path, tmp_path: Path, monkeypatch
 
 def test_reuse_is_promised_only_if_certain(study: Path, tmp_path: Path) -> None:
     """Runs that differ in what they record share all training; a run that saves models every round shares none."""
-    (tmp_path / "base.yaml").write_text(
-        "name: base\ndevices: {count: 4}\nsessions: {name: schedule, count: 2, rounds: 1}\n"
-        "learning: {dataset: digits, partition: iid, model: logistic}\n"
-    )
+    (tmp_path / "base.yaml").write_text(BASE.format("count: 2, rounds: 1"))
     other = "rounds.selector: {name: uniform, count: 2}"
     study.write_text(
         "name: s\nscenario: base.yaml\nseeds: [1]\nvariants: {a: {}, same: {record.devices: none},"
