@@ -13,7 +13,7 @@ from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
 
 # columns of time and energy to a target, or without a target per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")

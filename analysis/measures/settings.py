@@ -10,7 +10,7 @@ from edgefl.analysis.measures.scope import roundless, scope_of
 from edgefl.analysis.measures.unlike import identical
 from edgefl.analysis.page.formatting import ranges
 from edgefl.analysis.runs.load import Runs, Settings, named
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:

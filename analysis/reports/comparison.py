@@ -51,8 +51,13 @@ from edgefl.analysis.runs.choices import (
 )
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
-from edgefl.analysis.runs.scenario_keys import of_points
-from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
+from edgefl.analysis.runs.scenario_keys import (
+    BY_ROUNDS,
+    of_points,
+    refuse_rounds,
+    several_servers,
+    without_rounds,
+)
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 OPENING = "Accuracy (%) of the model that opens each session, before training"

@@ -23,7 +23,7 @@ from edgefl.analysis.page.markup import markdown_escape, markdown_table
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.load import Runs, Setting, load_settings, named
 from edgefl.analysis.runs.reading import EXACT
-from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
+from edgefl.analysis.runs.scenario_keys import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = tuple(f"{kind}_to_target" for kind in metrics.KINDS)

@@ -10,7 +10,7 @@ from edgefl.analysis.reports.comparison import figures
 from edgefl.analysis.reports.question import Question, answer
 from edgefl.analysis.reports.settings import compare_settings, report
 from edgefl.analysis.reports.sweep import sweep
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
 
 Write = Callable[..., Path]
 SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]

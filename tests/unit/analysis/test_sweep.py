@@ -17,8 +17,7 @@ from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.metrics import spent_in_run
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.sweep import _series
-from edgefl.analysis.measures.sweep_verdicts import verdicts
+from edgefl.analysis.measures.sweep import _series, verdicts
 from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.reports.sweep import _caption, _explanations, grid_key, headline, sweep
 from edgefl.analysis.runs.choices import Metric
