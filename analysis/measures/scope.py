@@ -9,7 +9,7 @@ import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
 from edgefl.analysis.measures.results import AFTER_PILOT, ALL, PILOTS, RECURRING, RETURNING
-from edgefl.analysis.page.formatting import count_of, did_you_mean, ranges
+from edgefl.analysis.page.formatting import count_of, did_you_mean, joined, numbered, ranges
 from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
@@ -99,8 +99,7 @@ def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
         return []
     told = [f"{dbm:.3g} dBm at {hz / 1e6:g} MHz" for hz, dbm in numbers]
     told = told if len(told) <= MOST_NOTES else [told[0], "…", told[-1]]
-    sites = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return [f"sites send with {sites}: {POWER} follows {BAND} unless it is set"]
+    return [f"sites send with {joined(told)}: {POWER} follows {BAND} unless it is set"]
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
@@ -220,7 +219,7 @@ def _listed(own: pd.DataFrame, name: object, seeds: set[Any]) -> str:
         return f"{count_of(len(own), 'session')} of {name}"
     told = [
         f"session{'s' * (not sessions.isdigit())} {sessions}"
-        + f" (seed{'s' * (len(own_seeds) > 1)} {ranges(own_seeds)})" * (set(own_seeds) != seeds)
+        + f" ({numbered('seed', own_seeds)})" * (set(own_seeds) != seeds)
         for sessions, own_seeds in by_sessions.items()
     ]
     return f"{', '.join(told)} of {name}"

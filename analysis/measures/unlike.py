@@ -11,7 +11,7 @@ from edgefl.analysis.measures.metrics import (
     unpaired,
 )
 from edgefl.analysis.measures.scope import left_out
-from edgefl.analysis.page.formatting import first_rounds_named
+from edgefl.analysis.page.formatting import first_rounds_named, joined
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 
 
@@ -44,8 +44,7 @@ def identical(rounds: pd.DataFrame) -> list[str]:
         content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
         alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
     return [
-        f"variants {', '.join(group[:-1])} and {group[-1]} gave identical results: the settings in which they differ"
-        " had no effect"
+        f"variants {joined(group)} gave identical results: the settings in which they differ had no effect"
         for group in alike.values()
         if len(group) > 1
     ]

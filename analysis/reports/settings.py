@@ -21,7 +21,7 @@ from edgefl.analysis.page.formatting import (
     TIME_UNITS,
     count_of,
     first_rounds_named,
-    ranges,
+    numbered,
     unit_for,
     with_spread,
 )
@@ -215,7 +215,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
     first, seeds = first_rounds_named(settings.first_rounds), settings.named_seeds()
-    sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
+    sessions = numbered("session", settings.sessions)
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
     return f"Mean accuracy (%) over the {first} of {sessions} ({seeds})"

@@ -1,7 +1,7 @@
 """Write run directories for the tests of analysis, and render figures only for tests that inspect them."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +116,14 @@ def write_run(
         text = scenario if isinstance(scenario, str) else yaml.safe_dump(scenario)
         (directory / "scenario.yaml").write_text(text)
     return directory
+
+
+def rounds_of(session: int, accuracies: Iterable[float], phase: str = "train", **more: float) -> list[dict]:
+    """Return a session's rounds with these accuracies, numbered from 1."""
+    return [
+        {"session": session, "round": t, "phase": phase, "accuracy": accuracy, **more}
+        for t, accuracy in enumerate(accuracies, start=1)
+    ]
 
 
 def change(run: Path, name: str, **columns: object) -> None:

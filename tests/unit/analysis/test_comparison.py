@@ -12,7 +12,7 @@ from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, caption, figures
 from edgefl.analysis.reports.comparison_tables import brief
-from tests.unit.analysis.conftest import change
+from tests.unit.analysis.conftest import change, rounds_of
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -20,8 +20,7 @@ AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
 
 def two_sessions(accuracies: list[float]) -> list[dict]:
     """Return rounds of two sessions with the same labels: session 2 has these accuracies, 10 s and 5 J per round."""
-    second = [{"session": 2, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
-    return [{"session": 1, "round": 1, "accuracy": 0.5}, *second]
+    return rounds_of(1, [0.5]) + rounds_of(2, accuracies)
 
 
 def test_means_and_deviations_over_seeds(write_run: Write) -> None:

@@ -11,6 +11,7 @@ from edgefl.analysis.reports.question import Question, answer
 from edgefl.analysis.reports.settings import compare_settings, report
 from edgefl.analysis.reports.sweep import sweep
 from edgefl.analysis.runs.scenario_keys import several_servers
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
 SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]
@@ -24,10 +25,9 @@ def two_servers(write_run: Write) -> Path:
     accuracies = {"waits": [0.5, 0.8, 0.8, 0.8], "buffers": [0.3, 0.5, 0.7, 0.9]}
     for name, values in accuracies.items():
         for seed in (1, 2):
-            rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in enumerate(values, start=1)]
             scenario = FEDBUFF if name == "buffers" else SYNCHRONOUS
             about = {"variant": name, "seed": seed, "reference": "waits", "scenario": scenario}
-            run = write_run(f"{name}{seed}", rounds, SESSION, **about)
+            run = write_run(f"{name}{seed}", rounds_of(1, values), SESSION, **about)
     return run.parent
 
 

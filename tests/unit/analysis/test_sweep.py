@@ -22,7 +22,7 @@ from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.reports.sweep import _caption, _explanations, grid_key, headline, sweep
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
-from tests.unit.analysis.conftest import change
+from tests.unit.analysis.conftest import change, rounds_of
 
 Write = Callable[..., Path]
 
@@ -39,7 +39,7 @@ def study(write_run: Write, *, powers: tuple[float, ...] = (23.0,), accuracy: fl
                     first = accuracy if lr == 0.1 else 0.1 if accuracy else ""
                     path = write_run(
                         f"{hz:g}-{power_dbm:g}/{variant}/{seed}",
-                        [{"session": 1, "round": n, "accuracy": a} for n, a in ((1, first), (2, accuracy))],
+                        rounds_of(1, [first, accuracy]),
                         [{"session": 1}],
                         variant=variant,
                         seed=seed,
@@ -243,7 +243,7 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
     for lr, best in ((1e-5, 0.1), (0.02, 0.6)):
         path = write_run(
             f"lr-{lr}",
-            [{"session": 1, "round": n, "accuracy": value} for n, value in ((1, 0.1), (2, best))],
+            rounds_of(1, [0.1, best]),
             [{"session": 1}],
             variant="v",
             setting={"lr": f"{lr:g}"},
@@ -262,9 +262,8 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
 def test_first_rounds_are_those_that_all_values_have(write_run: Write) -> None:
     # at 100 Hz session 1 ends after its poorest round, which alone is compared
     for hz, accuracies in ((20.0, (0.2, 0.6, 0.7)), (100.0, (0.4,))):
-        rounds = [{"session": 1, "round": n, "accuracy": a} for n, a in enumerate(accuracies, 1)]
         about = {"setting": {"bandwidth": f"{hz:g} Hz"}, "scenario": {"radio": {"bandwidth_hz": hz}}}
-        path = write_run(f"{hz}/a/1", rounds, [{"session": 1}], variant="a", **about)
+        path = write_run(f"{hz}/a/1", rounds_of(1, accuracies), [{"session": 1}], variant="a", **about)
     table = sweep(path.parents[2]).table
     assert table["accuracy_first_mean"].tolist() == pytest.approx([0.2, 0.4])
 
@@ -373,8 +372,9 @@ def test_efficient_points_are_those_that_nothing_beats() -> None:
 def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) -> None:
     """Curves are step functions, so in the middle of round 2 (10 s, 5 J) they have the first round's accuracy."""
     for seed, low in ((1, 0.2), (2, 0.4)):
-        rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
-        root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent
+        root = write_run(
+            f"a/{seed}", rounds_of(1, [low, 0.8]), [{"session": 1}], variant="a", seed=seed
+        ).parent
     runs = load_runs(root)
     (times_s, over_s, std), (joules, over_j, _) = curves_of(runs.rounds, services_of(runs))
     at = np.searchsorted(times_s, 15.0)
@@ -388,8 +388,7 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
 
 def test_joules_of_curves_are_those_of_a_run_that_ends_there(write_run: Write) -> None:
     """Rounds of 5 J end after 5, 10 and 15 J; the tails that would follow add 4, 1 and 0 J, in each cell."""
-    rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, 0.2), (2, 0.4), (3, 0.8))]
-    path = write_run("a", rounds, [{"session": 1}])
+    path = write_run("a", rounds_of(1, [0.2, 0.4, 0.8]), [{"session": 1}])
     change(path, "rounds", energy_cut_j=[4.0, 1.0, 0.0])
     runs = load_runs(path)
     assert list(spent_in_run(runs.rounds)) == [9.0, 11.0, 15.0]

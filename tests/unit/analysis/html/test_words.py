@@ -12,6 +12,12 @@ from edgefl.analysis.page.report import noted
 from tests.unit.analysis.conftest import change
 
 
+def told(run: Path) -> str:
+    """Return the summary of a run."""
+    runs = load_runs(run)
+    return " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
     rounds = [{"session": 1, "round": number, "accuracy": 0.5, "energy_j": 5.0} for number in (1, 2)]
     runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2}]))
@@ -28,8 +34,7 @@ def test_energy_of_unused_updates_is_told_if_there_is_any(write_run: Callable[..
         (0.5, "10.0 % of the energy went into"),
     ):
         change(path, "rounds", energy_wasted_j=wasted_j)
-        runs = load_runs(path)
-        text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+        text = told(path)
         assert ends in text
         assert ("not used" in text) is (wasted_j > 0)
 
@@ -43,9 +48,7 @@ def test_handovers_back_to_the_previous_cell_are_counted_within_a_stated_time(
         for time_s, detail in ((1.0, ""), (1.5, "ping_pong"), (9.0, ""))
     ]
     path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}], events=events)
-    runs = load_runs(path)
-    text = _one(runs, next(runs.info.itertuples()))[-1].replace("\N{NO-BREAK SPACE}", " ")
-    assert text == "1 of 3 handovers went back to the previous cell within 1 s (ping-pong)."
+    assert told(path).endswith(" 1 of 3 handovers went back to the previous cell within 1 s (ping-pong).")
     ((_, table),) = report_network(path).tables
     assert table.loc["Ping-pong within 1 s (%)"].tolist() == ["33.3"]
 
@@ -58,11 +61,10 @@ def test_the_best_model_is_one_that_a_round_made_and_pilot_rounds_are_counted(
         {"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"},
         {"session": 2, "round": 1, "accuracy": 0.4},
     ]
-    runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
-    text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+    text = told(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
     assert "2 training rounds, 1 of them in pilot sessions, took" in text
-    runs = load_runs(write_run("untrained", [{"session": 1, "round": 1}], [{"session": 1}], variant="b"))
-    assert "1 session with 1 round took" in " ".join(_one(runs, next(runs.info.itertuples())))
+    untrained = write_run("untrained", [{"session": 1, "round": 1}], [{"session": 1}], variant="b")
+    assert "1 session with 1 round took" in told(untrained)
     assert "; the best after a round is 50.0 %, in session 1, round 1." in text
     assert "open with models of 90.0 % accuracy." in text
 
@@ -116,8 +118,7 @@ def test_sessions_of_several_cells_and_devices_without_coverage_are_counted(
         ((0, 1), some.format(1, "1 device")),
     ):
         change(path, "rounds", out_of_coverage=without)
-        runs = load_runs(path)
-        text = " ".join(_one(runs, next(runs.info.itertuples())))
+        text = told(path)
         assert "2 sessions in 2 cells with 2 training rounds" in text
         assert said in text
         assert ("coverage" in text) is bool(said)
