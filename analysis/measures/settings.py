@@ -6,8 +6,8 @@ import pandas as pd
 
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
+from edgefl.analysis.measures.notes import identical
 from edgefl.analysis.measures.scope import roundless, scope_of
-from edgefl.analysis.measures.unlike import identical
 from edgefl.analysis.page.formatting import numbered
 from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.scenario_keys import several_servers

@@ -13,8 +13,9 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.metrics import TIE, training_rounds
+from edgefl.analysis.measures.notes import on_power, own_notes
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of, variants_of
+from edgefl.analysis.measures.scope import own_seeds, reference_of, variants_of
 from edgefl.analysis.measures.uncertainty import LEAST
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,

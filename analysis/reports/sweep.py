@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
 from edgefl.analysis.measures import sweep as numbers
+from edgefl.analysis.measures.notes import on_power, own_notes
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of
+from edgefl.analysis.measures.scope import own_seeds, reference_of
 from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits

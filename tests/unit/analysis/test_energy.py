@@ -16,7 +16,6 @@ from edgefl.analysis.html.energy import energy
 from edgefl.analysis.measures.energy import SHARES, energy_by_class, energy_of_all
 
 Write = Callable[..., Path]
-LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
 
 
 def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object) -> Path:

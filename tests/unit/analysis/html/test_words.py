@@ -7,7 +7,7 @@ import pandas as pd
 
 from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.html.words import _one, comparison, outcome_table, session_table
-from edgefl.analysis.measures.further import further
+from edgefl.analysis.measures.notes import further
 from edgefl.analysis.page.report import noted
 from tests.unit.analysis.conftest import change
 
