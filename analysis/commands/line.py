@@ -165,12 +165,11 @@ def papers(
     from edgefl.analysis.page.formatting import ending_in
     from edgefl.analysis.page.own_files import file_to_write
     from edgefl.analysis.reports import papers as known
-    from edgefl.analysis.reports.paper_scripts import rerun
     from edgefl.analysis.reports.reproduction import page, reproduce
 
     file = None if out is None else file_to_write(ending_in(out, ".md"))
     if run:
-        for line in rerun(run, record):
+        for line in known.rerun(run, record):
             print(line, flush=True)
     elif runs and record:
         print("\n".join(known.record_studies(runs)))

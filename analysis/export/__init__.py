@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 from edgefl.analysis.export.records import Exported, study_of
+from edgefl.analysis.page.formatting import joined
 
 TO = ("mlflow", "wandb", "tensorboard")
 
@@ -20,7 +21,7 @@ def export(path: str | Path, to: str, out: str | Path | None = None) -> Exported
         ValueError: no run is completed, the tool is unknown or not installed, or the folder cannot be written.
     """
     if to not in TO:
-        raise ValueError(f"no export to '{to}': choose {', '.join(TO[:-1])} or {TO[-1]}")
+        raise ValueError(f"no export to '{to}': choose {joined(TO, 'or')}")
     study = study_of(path)
     out = path if out is None else out
     try:

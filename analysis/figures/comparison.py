@@ -39,7 +39,7 @@ TOP, LEFT, RIGHT = (0.075, 0.485, 0.79, 0.335), (0.075, 0.075, 0.4, 0.2), (0.575
 
 def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
     """Draw accuracy over rounds or the time of day, and the cost of reaching the target in each session in scope."""
-    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
+    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison.table, comparison.reference)
     if comparison.clock is None:
         circles = "Open circles: accuracy before a session's first training round."
         title = "Test accuracy on the labels present, over time"
@@ -77,7 +77,7 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
 
 def cost_figure(comparison: Comparison) -> Figure:
     """Draw each round's latency, and a round's mean cost, for runs without training."""
-    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison)
+    figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison.table, comparison.reference)
     explained = "Latency of the slowest device, for which a synchronous round waits."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.style import SOFT, legend, panels, series_styles
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.results import Comparison
-from edgefl.analysis.measures.service import Service, Services
+from edgefl.analysis.measures.service import Services, step
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 POINTS = 400  # number of points of a line
@@ -60,10 +60,9 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
         own.append((run, metrics.spent_in_run(run), services[key]))
     times_s = np.linspace(0, min(float(run["end_s"].max()) for run, _, _ in own), POINTS)
     joules = np.linspace(0, min(float(spent_j[-1]) for _, spent_j, _ in own), POINTS)
-    by_time = [_accuracy_at(run, times_s, service) for run, _, service in own]
+    by_time = [service.accuracy(run, times_s) for run, _, service in own]
     by_energy = [
-        _accuracy_at(run, _step(spent_j, run["end_s"].to_numpy(), joules), service)
-        for run, spent_j, service in own
+        service.accuracy(run, step(spent_j, run["end_s"].to_numpy(), joules)) for run, spent_j, service in own
     ]
     return _averaged(times_s, np.stack(by_time)), _averaged(joules, np.stack(by_energy))
 
@@ -71,19 +70,3 @@ def curves_of(rounds: pd.DataFrame, services: Services) -> tuple[Curve, Curve]:
 def _averaged(x: np.ndarray, values: np.ndarray) -> Curve:
     std = values.std(axis=0, ddof=1) if len(values) > 1 else np.full(len(x), np.nan)
     return x, values.mean(axis=0), std
-
-
-def _accuracy_at(run: pd.DataFrame, times_s: np.ndarray, service: Service) -> np.ndarray:
-    """Return the latest models' accuracy at given times, cells weighted by devices; NaN before the first test."""
-    tested = metrics.training_rounds(run).dropna(subset="accuracy")
-    cells = {
-        int(number): _step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
-        for number, cell in tested.groupby("cell")
-    }
-    return service.mean(cells, np.nan_to_num(times_s)) if cells else np.full(len(times_s), np.nan)
-
-
-def _step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Evaluate a step function: the value of the last step so far, or NaN before the first step."""
-    index = np.searchsorted(places, at, side="right") - 1
-    return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)

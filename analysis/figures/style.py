@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-
-from edgefl.analysis.page.report import Found
 
 DPI = 150
 # Okabe and Ito's colour-blind-safe palette, the reference's blue first; yellow left out, unreadable on white
@@ -49,10 +48,10 @@ def variant_styles(names: Sequence[str], emphasised: str | None) -> Styles:
     return styles
 
 
-def styles_of(found: Found) -> Styles:
-    """Choose the style of every variant in the runs; a single variant is emphasised like a reference."""
-    names = list(dict.fromkeys(found.table["variant"]))
-    return variant_styles(names, found.reference or (names[0] if len(names) == 1 else None))
+def styles_of(table: pd.DataFrame, reference: str | None) -> Styles:
+    """Choose the style of every variant in a table; a single variant is emphasised like a reference."""
+    names = list(dict.fromkeys(table["variant"]))
+    return variant_styles(names, reference or (names[0] if len(names) == 1 else None))
 
 
 def heading(figure: Figure, height: float, title: str, explained: str) -> None:

@@ -9,8 +9,8 @@ import pandas as pd
 
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.html.words import NO_BREAK, table_html
+from edgefl.analysis.measures.notes import own_notes
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
-from edgefl.analysis.measures.scope import own_notes
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, Units, amount, lower_bound, unit_for
 from edgefl.analysis.page.score_words import said

@@ -134,13 +134,8 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
     """Average the cells' latest accuracies at each end of a round, weighted by the devices that each cell serves."""
-    known = rounds[rounds["accuracy"].notna()]
-    if not len(known):
-        return {"x": [], "y": [], "every": 1}
-    wide = known.pivot_table(index="end_s", columns="cell", values="accuracy", aggfunc="last").ffill()
-    times_s = wide.index.to_numpy(float)
-    of_cells = {int(cell): wide[cell].to_numpy(float) for cell in wide}
-    return _thinned(pd.Series(times_s), pd.Series(service.mean(of_cells, times_s)))
+    times_s = np.unique(rounds.loc[rounds["accuracy"].notna(), "end_s"].to_numpy(float))
+    return _thinned(pd.Series(times_s), pd.Series(service.accuracy(rounds, times_s)))
 
 
 def _by_round(mine: Sequence[tuple[str, Any, pd.DataFrame]], column: str) -> list[dict[str, Any]]:

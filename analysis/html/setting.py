@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN
-from edgefl.analysis.page.formatting import count_of, counts_of
+from edgefl.analysis.page.formatting import count_of, counts_of, joined
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.places import layout_of
 from edgefl.analysis.runs.scenario_keys import scenario_of
@@ -28,7 +28,7 @@ def setting(runs: Runs) -> str:
     facts = [_facts(run) for run in runs.info.itertuples()]
     places = [where for _, where in sorted({(of.cells, of.where) for of in facts})]
     cells = sorted({of.cells for of in facts})
-    where = _either(places) if len(places) <= MOST_NAMED else f"{cells[0]} to {cells[-1]} cells"
+    where = joined(places, "or") if len(places) <= MOST_NAMED else f"{cells[0]} to {cells[-1]} cells"
     s = "s" if devices == [1] else ""
     learning = [of.parts for of in facts if "model" in of.parts]
     learners = [of.parts for of in facts if "learner" in of.parts]
@@ -87,14 +87,10 @@ def _name(part: Any) -> str:
 def _named(noun: str, several: Iterable[dict[str, str]]) -> str:
     """Name a part of all runs, such as `the model logistic or mlp2`, or `one of 5 models`."""
     names = list(dict.fromkeys(of[noun] for of in several))
-    return f"the {noun} {_either(names)}" if len(names) <= MOST_NAMED else f"one of {len(names)} {noun}s"
+    return f"the {noun} {joined(names, 'or')}" if len(names) <= MOST_NAMED else f"one of {len(names)} {noun}s"
 
 
 def _numbers(counts: Sequence[int]) -> str:
     """Write numbers of devices: `6 devices`, `6 or 12 devices`, `6 to 100 devices`."""
     many = counts_of(counts, "device")
     return many.replace(" to ", " or ") if len(counts) == 2 else many
-
-
-def _either(words: Sequence[str]) -> str:
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from edgefl.analysis.html.series import label_of
 from edgefl.analysis.html.setting import seeds_of, setting
-from edgefl.analysis.measures.further import further
 from edgefl.analysis.measures.metrics import of_run, training_rounds
+from edgefl.analysis.measures.notes import further
 from edgefl.analysis.measures.verdicts import stops
 from edgefl.analysis.page import inline
 from edgefl.analysis.page.formatting import (

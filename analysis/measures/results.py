@@ -8,12 +8,12 @@ import pandas as pd
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.measures.targets import Target, target_of, with_peaks
-from edgefl.analysis.page.formatting import ranges
+from edgefl.analysis.page.formatting import numbered
 from edgefl.analysis.page.report import Found
 from edgefl.analysis.runs.choices import Layout
 from edgefl.analysis.runs.clock import Clock
 from edgefl.analysis.runs.load import Runs
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
 
 # columns of time and energy to a target, or without a target per round
 TO_TARGET, OF_ROUND = ("seconds_to_target", "joules_to_target"), ("latency_s", "round_energy_j")
@@ -87,8 +87,7 @@ class Comparison(Found):
     @property
     def sessions_in_words(self) -> str:
         """The numbers and the kind of the sessions that `table` averages over, as in `session 2, after the pilot`."""
-        numbers = f"session{'s' * (len(self.sessions) > 1)} {ranges(self.sessions)}"
-        return IN_WORDS[self.scope].format(numbers)
+        return IN_WORDS[self.scope].format(numbered("session", self.sessions))
 
     @property
     def by_rounds(self) -> bool:

@@ -1,22 +1,18 @@
 """Choose the seeds, the reference and the sessions that a comparison covers."""
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import RUN, SESSION, SPELL, session_kinds, training_rounds, unpaired
 from edgefl.analysis.measures.results import AFTER_PILOT, ALL, PILOTS, RECURRING, RETURNING
-from edgefl.analysis.page.formatting import count_of, did_you_mean, ranges
+from edgefl.analysis.page.formatting import count_of, did_you_mean, numbered, ranges
 from edgefl.analysis.runs.choices import OVERLAP
 from edgefl.analysis.runs.load import Runs
 from edgefl.analysis.runs.run_folders import UNKNOWN
 
-BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
-NUMBER = re.compile(r"\d[\d.]*")
-MOST_NOTES = 6  # number of the runs' own notes that are shown
+MOST_LISTED = 6  # number of different notes, powers or lists of sessions that are shown
 
 
 def _have_rounds(info: pd.DataFrame, rounds: pd.DataFrame) -> pd.Series:
@@ -60,47 +56,6 @@ def roundless(runs: Runs) -> list[str]:
     if not have.any():
         raise ValueError(f"the runs in {runs.path} have no rounds: simulate at least one session")
     return [str(path) for path in runs.info.loc[~have, "path"]]
-
-
-def own_notes(info: pd.DataFrame) -> list[str]:
-    """Return the runs' notes, each with its number of runs; after `MOST_NOTES` only a count.
-
-    Notes that differ only in their numbers are told once, with the numbers of the first run.
-    """
-    runs_with = dict[tuple[str, int], list[tuple[Any, str]]]()
-    for path, notes in zip(info["path"], info["notes"], strict=True):
-        kinds = Counter[str]()  # a run's own notes of one kind, such as on two cells, stay apart
-        for note in dict.fromkeys(notes):
-            kind = NUMBER.sub("", note)
-            runs_with.setdefault((kind, kinds[kind]), []).append((path, note))
-            kinds[kind] += 1
-    said = [_of_runs(found, len(info)) for found in runs_with.values()]
-    more = len(said) - MOST_NOTES
-    return said if more <= 0 else [*said[:MOST_NOTES], f"{count_of(more, 'more note')} in the runs' run.json"]
-
-
-def _of_runs(found: Sequence[tuple[Any, str]], runs: int) -> str:
-    """Return a note with the number of runs that have it; `found` has each run's path and wording."""
-    path, note = found[0]
-    if runs == 1:
-        return note
-    if any(other != note for _, other in found):
-        return f"{len(found)} of {runs} runs, for example {path}: {note}"
-    return f"{len(found)} of {runs} runs ({path}{' first' * (len(found) > 1)}): {note}"
-
-
-def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Note that sites send with different power in different bands, as they do unless the power is set."""
-    found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
-    numbers = sorted(
-        (hz, dbm) for hz, dbm in found if isinstance(hz, int | float) and isinstance(dbm, int | float)
-    )
-    if len(dict(numbers)) < len(numbers) or len({dbm for _, dbm in numbers}) < 2:
-        return []
-    told = [f"{dbm:.3g} dBm at {hz / 1e6:g} MHz" for hz, dbm in numbers]
-    told = told if len(told) <= MOST_NOTES else [told[0], "…", told[-1]]
-    sites = " and ".join(filter(None, (", ".join(told[:-1]), told[-1])))
-    return [f"sites send with {sites}: {POWER} follows {BAND} unless it is set"]
 
 
 def _common_seeds(info: pd.DataFrame, notes: list[str]) -> list[int]:
@@ -216,11 +171,11 @@ def _listed(own: pd.DataFrame, name: object, seeds: set[Any]) -> str:
     by_sessions: dict[str, list[int]] = {}
     for seed, of_seed in own.groupby("seed"):
         by_sessions.setdefault(ranges(of_seed["session"]), []).append(int(str(seed)))
-    if own["cell"].nunique() > 1 or len(by_sessions) > MOST_NOTES:
+    if own["cell"].nunique() > 1 or len(by_sessions) > MOST_LISTED:
         return f"{count_of(len(own), 'session')} of {name}"
     told = [
         f"session{'s' * (not sessions.isdigit())} {sessions}"
-        + f" (seed{'s' * (len(own_seeds) > 1)} {ranges(own_seeds)})" * (set(own_seeds) != seeds)
+        + f" ({numbered('seed', own_seeds)})" * (set(own_seeds) != seeds)
         for sessions, own_seeds in by_sessions.items()
     ]
     return f"{', '.join(told)} of {name}"

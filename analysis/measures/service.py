@@ -1,18 +1,25 @@
-"""Count the devices that each cell serves over time; the counts weight the cells' models in averages."""
+"""Count the devices in service over time: those that each cell serves, and those that any cell could serve.
 
-from collections.abc import Mapping
-from typing import Any
+The first counts weight the cells' models in averages. Devices in service are in the area of the cells, switched on
+and charged.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.measures.metrics import of_run
+from edgefl.analysis.measures.metrics import RUN, of_run, training_rounds
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.reading import forms, read_all
 from edgefl.analysis.runs.vocabulary import CONDITIONS, HANDOVER
 
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER)
 LEAVING = ("departure", "switched_off", "battery_empty")
 WAITING = "waiting_for_devices"
+MOVES = ("arrival", "departure", HANDOVER)
 
 
 class Service:
@@ -85,6 +92,24 @@ class Service:
             mean = np.where(total > 0, np.nansum(weights * values, axis=0) / total, np.nan)
         return pd.Series(mean).ffill().to_numpy()
 
+    def accuracy(self, rounds: pd.DataFrame, times_s: np.ndarray) -> np.ndarray:
+        """Return the accuracy of the cells' latest tested models, averaged by `mean`; NaN before the first test.
+
+        The rounds of the run are in order of their ends; the accuracy at a time that is NaN is NaN.
+        """
+        tested = training_rounds(rounds).dropna(subset="accuracy")
+        cells = {
+            int(number): step(cell["end_s"].to_numpy(), cell["accuracy"].to_numpy(), times_s)
+            for number, cell in tested.groupby("cell")
+        }
+        return self.mean(cells, np.nan_to_num(times_s)) if cells else np.full(len(times_s), np.nan)
+
+
+def step(places: np.ndarray, values: np.ndarray, at: np.ndarray) -> np.ndarray:
+    """Evaluate a step function: the value of the last step so far, or NaN before the first step."""
+    index = np.searchsorted(places, at, side="right") - 1
+    return np.where((index >= 0) & ~np.isnan(at), values[np.maximum(index, 0)], np.nan)
+
 
 def _acts(events: pd.DataFrame) -> np.ndarray:
     """Return [events] whether each event begins or ends the service of its device, or is of no device.
@@ -108,3 +133,94 @@ Services = Mapping[tuple[str, int], Service]  # service of each variant and seed
 def services_of(runs: Runs) -> Services:
     """Read the devices that cells serve in each run."""
     return {(run.variant, run.seed): Service.of(runs, run) for run in runs.info.itertuples()}
+
+
+class Tables(NamedTuple):
+    """A run, which is a row of `Runs.info`, and its rows of some tables; `ledger` may be empty."""
+
+    run: Any
+    events: pd.DataFrame
+    devices: pd.DataFrame
+    sessions: pd.DataFrame
+    ledger: pd.DataFrame
+
+
+class InService(NamedTuple):
+    """The devices of a run that are ever in the area of the cells, and their time spans out of service.
+
+    devices: number of these devices. gaps_s: [gaps, 2] start and end of each span in which one of them is away,
+    switched off or empty; the spans of one device do not overlap.
+    """
+
+    devices: int
+    gaps_s: np.ndarray
+
+    @classmethod
+    def of(cls, own: Tables) -> "InService":
+        """Read the devices in service from the tables of one run."""
+        ids = _ever_in_area(own)
+        changes = own.events[own.events["event"].isin(CONDITIONS) & own.events["device"].isin(ids)]
+        gaps = [
+            gap
+            for _, rows in changes.groupby("device")
+            for gap in _gaps_of(zip(rows["time_s"], rows["event"], strict=True), own.run.simulated_s)
+        ]
+        return cls(len(ids), np.array(gaps).reshape(-1, 2))
+
+    def missing_s(self, until_s: np.ndarray) -> np.ndarray:
+        """Return the device-seconds out of service before each of the times [n]."""
+        since_s, end_s = self.gaps_s.T
+        missing_s: np.ndarray = np.clip(until_s[:, None] - since_s, 0.0, end_s - since_s).sum(axis=1)
+        return missing_s
+
+
+def ledgers(runs: Runs) -> pd.DataFrame:
+    """Return the ledger of all runs that have one; incomplete runs have none, or an empty file."""
+    whole = runs.info[runs.info["status"] == "completed"]
+    some = whole[[any(forms(Path(path), "ledger")) for path in whole["path"]]]
+    return read_all(some, "ledger") if len(some) else pd.DataFrame(columns=[*RUN, "device", "energy_j"])
+
+
+def _ever_in_area(own: Tables) -> set[int]:
+    """Return the ids of the devices that are in the area of the cells at any time.
+
+    A device that stays in its cell has no event, and may be in no session and no round, because its cell has no
+    server or the selector never selects it. If such a device is possible, the table of positions decides.
+    """
+    events, ledger = own.events, own.ledger
+    known = _ids(events.loc[events["event"].isin(MOVES) | events["cell"].notna(), "device"])
+    known |= _ids(own.devices["device"]) | _ids(ledger.loc[ledger["energy_j"] > 0, "device"])
+    known |= {int(one) for of in own.sessions["devices"] for one in of.split()}
+    everyone = _ids(ledger["device"])
+    if (everyone and everyone <= known) or not any(forms(Path(own.run.path), "positions")):
+        return known
+    positions = read_all(pd.DataFrame([own.run]), "positions").dropna(subset="cell")
+    # a single cell also serves devices that are switched off
+    return known | (_ids(positions["device"]) if positions["cell"].any() else set())
+
+
+def _ids(devices: pd.Series) -> set[int]:
+    return set(devices.dropna().astype(int))
+
+
+def _gaps_of(changes: Iterable[tuple[float, str]], until_s: float) -> list[tuple[float, float]]:
+    """List the gaps in one device's service, from its events (time, name) in order of time."""
+    lacks: dict[str, float] = {}  # condition -> its start
+    known: set[str] = set()
+    gaps: list[tuple[float, float]] = []
+    for time_s, event in changes:
+        condition, fulfilled = CONDITIONS[event]
+        if fulfilled:
+            # a device whose first event is an arrival was away from the start
+            gaps.append((lacks.pop(condition, 0.0 if condition not in known else time_s), time_s))
+        else:
+            lacks[condition] = time_s
+        known.add(condition)
+    gaps += [(since_s, until_s) for since_s in lacks.values()]
+    joined: list[tuple[float, float]] = []
+    covered_s = 0.0
+    for since_s, end_s in sorted(gaps):
+        if end_s > max(since_s, covered_s):
+            joined.append((max(since_s, covered_s), end_s))
+        covered_s = max(covered_s, end_s)
+    return joined

@@ -6,11 +6,11 @@ import pandas as pd
 
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
+from edgefl.analysis.measures.notes import identical
 from edgefl.analysis.measures.scope import roundless, scope_of
-from edgefl.analysis.measures.unlike import identical
-from edgefl.analysis.page.formatting import ranges
+from edgefl.analysis.page.formatting import numbered
 from edgefl.analysis.runs.load import Runs, Settings, named
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
 
 
 def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
@@ -31,7 +31,7 @@ def rounds_of(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.
     rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
     missing = set(wanted or ()) - set(rounds["session"])
     if missing:
-        raise ValueError(f"{runs.path} has no session{'s' * (len(missing) > 1)} {ranges(missing)}")
+        raise ValueError(f"{runs.path} has no {numbered('session', missing)}")
     return rounds if wanted is None else rounds[rounds["session"].isin(wanted)]
 
 

@@ -1,4 +1,4 @@
-"""Compute the costs of a sweep's values over seeds, and their ratios to the costs of the first value."""
+"""Compute the costs of a sweep's values over seeds, and compare them with the costs of the first value."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,11 +7,11 @@ import pandas as pd
 
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.averages import Costs
-from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
+from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import shown_ends
-from edgefl.analysis.measures.verdicts import ratio_columns
+from edgefl.analysis.measures.verdicts import LOWER_TARGET, ratio_columns, ratio_of, unknown, versus
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Settings, named
@@ -162,3 +162,46 @@ def follows(points: Points, key: str, others: Sequence[str]) -> bool:
     for point in points.values():
         values.setdefault(tuple(point.get(other) for other in others), set()).add(repr(point.get(key)))
     return bool(others) and all(len(several) == 1 for several in values.values())
+
+
+def verdicts(sweep: Sweep) -> list[str]:
+    """Compare the costs at each series' last value with those at its first, paired by seed, in sentences."""
+    time, energy = TO_TARGET if sweep.target else OF_ROUND
+    if len(sweep.keys) > 1 or f"{time}_ratio" not in sweep.table:
+        return []
+    task = f"to {sweep.target.short}" if sweep.target else "for a round"
+    key, sentences = sweep.keys[0], []
+    for series, rows in sweep.table.groupby("series", sort=False):
+        if len(rows) < 2:
+            continue
+        first, *_, last = values = written(key, rows[key].tolist())
+        row, not_reached = rows.iloc[-1], rows["not_reached"].tolist()
+        of_time, of_energy = (ratio_of(row, cost) for cost in (time, energy))
+        name = key.rpartition(".")[2] if first.replace(".", "").isdigit() else bare(key)
+        words = name.replace("_", " ")
+        lead = "" if series == "all" else f"{series}: "
+        missed = _missed(rows, values, words)
+        if of_time.pairs:
+            said = versus(f"{words} {last}", first, of_time, of_energy, task)
+            said += f" {sweep.target.short} is {missed}." if sweep.target and missed else ""
+        elif sweep.target and (not_reached[0] or not_reached[-1]):
+            said = f"{sweep.target.short} is {missed}: {LOWER_TARGET}."
+        elif sweep.target and not all(rows["targets"]):
+            none = [value for value, of in zip(values, rows["targets"], strict=True) if not of]
+            said = unknown(f"{words} {', '.join(none)}", sweep.target)
+        else:
+            said = f"{words} {first} and {last} have no seed in common, so there is no ratio."
+        sentences.append(lead + said if lead else said[0].upper() + said[1:])
+    return sentences
+
+
+def _missed(rows: pd.DataFrame, values: Sequence[str], words: str) -> str:
+    """Name the values at which no session reaches the target, and those at which some sessions miss it."""
+    counts = list(zip(values, rows["not_reached"], rows["targets"], strict=True))
+    never = [value for value, missed, of in counts if 0 < missed == of]
+    some = [value for value, missed, of in counts if 0 < missed < of]
+    told = []
+    for place, how, every in ((never, "never reached", "any"), (some, "missed in some sessions", "every")):
+        where = f"{words} {', '.join(place)}" if len(place) < len(values) else f"{every} {words}"
+        told += [f"{how} at {where}"] if place else []
+    return " and ".join(told)

@@ -9,10 +9,10 @@ import pandas as pd
 
 from edgefl.analysis.measures.averages import COSTS, Costs, bounded
 from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
+from edgefl.analysis.measures.notes import compared_rounds, first_rounds_of
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
 from edgefl.analysis.measures.uncertainty import LEAST, Paired, Ratio
-from edgefl.analysis.measures.unlike import compared_rounds, first_rounds_of
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     ROUNDING,

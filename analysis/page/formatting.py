@@ -58,6 +58,17 @@ def ranges(values: Iterable[int]) -> str:
     return ", ".join(texts)
 
 
+def numbered(noun: str, values: Iterable[int]) -> str:
+    """Name things by their numbers: `session 4`, `sessions 4–6`."""
+    numbers = set(values)
+    return f"{noun}{'s' * (len(numbers) > 1)} {ranges(numbers)}"
+
+
+def joined(words: Sequence[str], last: str = "and") -> str:
+    """List words in a sentence: `a, b and c`."""
+    return f" {last} ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
 def percent_of(share: float) -> str:
     """Write a share as a percentage: 0.95 as `95`, 0.975 as `97.5`."""
     return f"{100 * share:.4g}"
@@ -153,14 +164,13 @@ def named_seeds(seeds: Sequence[int], interval: bool = False, own: Sequence[int]
     """
     if len(seeds) > 1:
         return f"{len(seeds)} seeds, mean ± {'95 % interval (t)' if interval else 'standard deviation'}"
-    each = own or seeds
-    return f"seed{'s' * (len(set(each)) > 1)} {ranges(each)}"
+    return numbered("seed", own or seeds)
 
 
 def ending_in(file: str | Path, *endings: str) -> Path:
     """Return the path of a file to write; refuse names with other endings, so that no other file is overwritten."""
     if Path(file).suffix.lower() not in endings:
-        raise ValueError(f"--out {file}: give a name that ends in {' or '.join(endings)}")
+        raise ValueError(f"--out {file}: give a name that ends in {joined(endings, 'or')}")
     return Path(file)
 
 

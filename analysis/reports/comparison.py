@@ -13,14 +13,12 @@ from edgefl.analysis.figures.curves import curves_figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import words_of
 from edgefl.analysis.measures import averages, metrics
-from edgefl.analysis.measures.further import further
+from edgefl.analysis.measures.notes import further, identical, on_power, own_notes, unlike
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Comparison
 from edgefl.analysis.measures.scope import (
     SideBySide,
     check_overlap,
     notes_on,
-    on_power,
-    own_notes,
     own_seeds,
     population_kinds,
     roundless,
@@ -28,7 +26,6 @@ from edgefl.analysis.measures.scope import (
 )
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.measures.targets import Target, apart, targets_of, untrained, with_peaks
-from edgefl.analysis.measures.unlike import identical, unlike
 from edgefl.analysis.measures.verdicts import first_of, on_further_target, ratios, stops, verdicts
 from edgefl.analysis.page.formatting import count_of, did_you_mean
 from edgefl.analysis.page.markup import csv_text, latex_table, markdown_table, section
@@ -51,8 +48,13 @@ from edgefl.analysis.runs.choices import (
 )
 from edgefl.analysis.runs.clock import clock_of
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
-from edgefl.analysis.runs.scenario_keys import of_points
-from edgefl.analysis.runs.servers import BY_ROUNDS, refuse_rounds, several_servers, without_rounds
+from edgefl.analysis.runs.scenario_keys import (
+    BY_ROUNDS,
+    of_points,
+    refuse_rounds,
+    several_servers,
+    without_rounds,
+)
 
 FIGURE_NUMBERS = "comparison.csv"  # name of the PNG's text with the table
 OPENING = "Accuracy (%) of the model that opens each session, before training"

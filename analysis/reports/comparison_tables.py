@@ -21,7 +21,7 @@ from edgefl.analysis.page.formatting import (
     with_spread,
 )
 from edgefl.analysis.runs.choices import COLUMNS
-from edgefl.analysis.runs.servers import BY_ROUNDS, METRICS
+from edgefl.analysis.runs.scenario_keys import BY_ROUNDS, METRICS
 
 POINTS = (("points", 0.01),)
 # tested quantity -> heading, units

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated
 
@@ -31,11 +30,12 @@ from edgefl.analysis.page.formatting import (
     NOTHING,
     TIME_UNITS,
     amount,
+    named_seeds,
     spreads,
     unit_for,
 )
-from edgefl.analysis.page.markup import latex_table, section
-from edgefl.analysis.page.report import Found, Report, reporting
+from edgefl.analysis.page.markup import bullets, latex_table, page, picture, section
+from edgefl.analysis.page.report import Report, noted
 from edgefl.analysis.runs.choices import MARGIN, SMOOTH, Names, Out, Partial, Recovery, Reference, Weights
 from edgefl.analysis.runs.load import Paths, Runs, given_runs, load_runs
 
@@ -58,27 +58,12 @@ Margin = Annotated[
 ]
 
 FALLEN = 0.05  # a larger loss of accuracy through a drift is noted
+EPOCHS = (
+    f"Epochs are those of all participants together, per round, in up to {TAIL} rounds before the drift and after its"
+    " last step. Personal: accuracy of the participants' own models after local training."
+)
 
 
-@dataclass(frozen=True, kw_only=True, repr=False)
-class DriftComparison(Found):
-    """Variants compared under concept drift.
-
-    Attributes:
-        table: one row per change of concept and variant: NAME_mean and NAME_std over seeds, for the columns of
-            `drift.drift_figures`; a mean is inf if any seed never recovered.
-        detail: one row per variant, seed, cell and change, unaveraged.
-        reading: how accuracies are averaged, the interval of the dip, and the rule of recovery.
-        rounds: training rounds with a column `number`.
-    """
-
-    name = "drift"
-    detail: pd.DataFrame = field(repr=False)
-    reading: Reading
-    rounds: pd.DataFrame = field(repr=False)
-
-
-@reporting
 def compare_drift(
     *runs: Paths | Runs,
     partial: Partial = False,
@@ -92,8 +77,8 @@ def compare_drift(
     recovery: Recovered = "level",
     smooth: Annotated[int, typer.Option(help="Rounds to average over for recovery.")] = SMOOTH,
     margin: Margin = MARGIN,
-) -> DriftComparison:
-    """Compare a study's variants under concept drift, and write drift.csv, .md, .tex, .png.
+) -> Report:
+    """Compare a study's variants under concept drift, and write drift.csv, drift_runs.csv, drift.md, .tex, .png.
 
     Raises:
         ValueError: no run is completed, the runs have no drift, no seed is common to all variants, the runs lack a
@@ -131,18 +116,28 @@ def compare_drift(
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
-    return DriftComparison(
+    table = Costs.of(detail, values, ["change"]).table(values, variants, ("mean", "std"))
+    title = f"Concept drift ({named_seeds(both.seeds, own=own_seeds(both.info, both.seeds))})"
+    changes = {words: _headline(table, change) for change, words in _change_names(detail).items()}
+    sentences = [*reading.words(), EPOCHS, *noted(notes)]
+    sections = [section(words, shown, "variant") for words, shown in changes.items()]
+    latex = [latex_table(f"{title}, {words}", shown, "variant") for words, shown in changes.items()]
+    return Report(
+        given.folder(out),
         score=given.score,
-        table=Costs.of(detail, values, ["change"]).table(values, variants, ("mean", "std")),
-        detail=detail,
-        out=given.folder(out),
-        reference=both.reference,
-        seeds=tuple(both.seeds),
-        own_seeds=own_seeds(both.info, both.seeds),
-        reading=reading,
-        notes=tuple(notes),
-        rounds=rounds,
-    )
+        caption=title,
+        tables=[(words, shown.T) for words, shown in changes.items()],
+        sentences=sentences,
+        look=[("Figure", "drift.png")],
+        emphasised=both.reference,
+        numbers={"drift.csv": table, "drift_runs.csv": detail},
+        texts={
+            "drift.md": page(title, *sections, bullets(sentences), picture("drift")),
+            "drift.tex": "\n".join(latex),
+        },
+        figures={"drift": drift_figure(table, rounds, both.reference)},
+        pdf=False,
+    ).write()
 
 
 def _refuse_without_drift(given: Runs, by: Weights) -> None:
@@ -180,10 +175,10 @@ ACCURACIES = {
 }
 
 
-def _change_names(comparison: DriftComparison) -> dict[int, str]:
+def _change_names(detail: pd.DataFrame) -> dict[int, str]:
     """Name each change of concept by the rounds in which the change happens, the mean over runs and cells."""
     names = {}
-    for change, rows in comparison.detail.groupby("change"):
+    for change, rows in detail.groupby("change"):
         first, last = rows["first_round"].mean(), rows["last_round"].mean()
         where = f"round {first:.0f}" if first == last else f"rounds {first:.0f} to {last:.0f}"
         differ = rows[["first_round", "last_round"]].nunique().gt(1).any()
@@ -191,9 +186,9 @@ def _change_names(comparison: DriftComparison) -> dict[int, str]:
     return names
 
 
-def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
+def _headline(table: pd.DataFrame, change: int) -> pd.DataFrame:
     """Write a row per variant for one change of concept; columns without any number are left out."""
-    rows = comparison.table[comparison.table["change"] == change].set_index("variant")
+    rows = table[table["change"] == change].set_index("variant")
     time, seconds = unit_for(rows["recovery_s_mean"], TIME_UNITS)
     energy, joules = unit_for(rows["recovery_j_mean"], ENERGY_UNITS)
     columns = {
@@ -204,30 +199,8 @@ def _headline(comparison: DriftComparison, change: int) -> pd.DataFrame:
         "epochs before": [amount(mean, 1) for mean in rows["epochs_before_mean"]],
         "epochs after": [amount(mean, 1) for mean in rows["epochs_after_mean"]],
     }
-    table = pd.DataFrame(columns, index=rows.index)
-    return table.loc[:, (table != NOTHING).any()]
-
-
-def report(comparison: DriftComparison) -> Report:
-    """Return the report of a comparison, with a table for each change of concept."""
-    title = f"Concept drift ({comparison.named_seeds()})"
-    changes = {words: _headline(comparison, change) for change, words in _change_names(comparison).items()}
-    latex = [latex_table(f"{title}, {words}", table, "variant") for words, table in changes.items()]
-    return Report.of(
-        comparison,
-        title,
-        tables=[(words, table.T) for words, table in changes.items()],
-        sentences=[
-            *comparison.reading.words(),
-            f"Epochs are those of all participants together, per round, in up to {TAIL} rounds before the drift and"
-            " after its last step. Personal: accuracy of the participants' own models after local training.",
-        ],
-        look=[("Figure", "drift.png")],
-        further_numbers={"_runs": comparison.detail},
-        above=[section(words, table, "variant") for words, table in changes.items()],
-        latex="\n".join(latex),
-        pdf=False,
-    )
+    shown = pd.DataFrame(columns, index=rows.index)
+    return shown.loc[:, (shown != NOTHING).any()]
 
 
 SIZE_INCH = (32 / 3, 20 / 3)  # 1600 x 1000 pixels
@@ -238,15 +211,14 @@ BEFORE = 0.15  # share of the time axis that shows the time before the drift
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
-def figures(comparison: DriftComparison) -> dict[str, Figure]:
+def drift_figure(table: pd.DataFrame, rounds: pd.DataFrame, reference: str | None) -> Figure:
     """Draw the mean accuracy of each variant; the legend orders the variants by recovery."""
-    first = comparison.table[comparison.table["change"] == 1].set_index("variant")
-    rounds, back, styles = comparison.rounds, first["recovery_rounds_mean"], styles_of(comparison)
+    first, styles = table[table["change"] == 1].set_index("variant"), styles_of(table, reference)
+    back, many = first["recovery_rounds_mean"], rounds["seed"].nunique()
     spells = _spells_of(rounds)
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     window = max(1, int(rounds["number"].max()) // SMOOTHED)
     curves = {name: _curve(rounds, name, window, spells) for name in styles}
-    many = len(comparison.seeds)
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean over {window} rounds, never across a drift."] if window > 1 else []
     how.append("Shaded rounds: data have drifted on the share of devices written above.")
@@ -260,7 +232,7 @@ def figures(comparison: DriftComparison) -> dict[str, Figure]:
     begins = first["first_round_mean"].reindex(list(styles)).fillna(spells[0][0])
     _over_time(bottom, curves, styles, begins, first["last_round_mean"] + back)
     _legend(figure, styles, back)
-    return {"drift": figure}
+    return figure
 
 
 def _curve(rounds: pd.DataFrame, variant: str, window: int, spells: Sequence[Spell]) -> pd.DataFrame:

@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.style import SMALL, SOFT, legend, panels, series_styles
-from edgefl.analysis.measures.in_service import InService, Tables, ledgers
 from edgefl.analysis.measures.metrics import RUN, training_rounds
+from edgefl.analysis.measures.service import InService, Tables, ledgers
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, count_of, unit_for, with_unit
 from edgefl.analysis.page.markup import Quantity, quantities
 from edgefl.analysis.page.report import Report, noted

@@ -1,10 +1,16 @@
 """List the results that papers report, the results that edgefl has reproduced, and every number that was compared.
 
 The facts of each paper are in `analysis/papers/facts`: one file per paper, one entry per table and figure. The
-numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`.
+numbers that were compared are in `analysis/papers/ours`: one file per study, written by `edgefl papers --record`. A
+script, a module of `edgefl.examples.papers`, prints a table of comma-separated values: setting, variant, ours,
+ours_std, seeds. The paper's numbers are then in `analysis/papers`, in a file with the script's name, with columns
+setting, variant, unit, theirs; a row for which the paper has no number is left out.
 """
 
-from collections.abc import Sequence
+import io
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -20,7 +26,9 @@ from edgefl.analysis.reports.reproduction import PAPERS, Reproduction, reproduce
 from edgefl.analysis.runs.reading import EXACT
 
 FACTS, OURS = PAPERS / "facts", PAPERS / "ours"
-SCRIPTS = "edgefl.examples.papers"  # modules that print a result's numbers, see `paper_scripts`
+SCRIPTS = "edgefl.examples.papers"
+CHEAP = "cheap"  # stands for all results with a script
+ALIKE = 1e-5  # relative difference up to which a number equals the recorded one
 # A number agrees with the paper's number if it is within these bands: accuracies within two points or two standard
 # errors of the difference, all other quantities within 15 %.
 POINTS, SHARE, ERRORS = 2.0, 0.15, 2.0
@@ -164,6 +172,44 @@ def agrees(unit: str, theirs: float, theirs_std: float, ours: float, ours_std: f
     theirs_error = theirs_std**2 / SEEDS_OF_PAPERS if theirs_std == theirs_std else 0.0
     band = max(POINTS, ERRORS * (ours_error + theirs_error) ** 0.5)
     return abs(ours - theirs) <= band
+
+
+def computed(script: str) -> pd.DataFrame:
+    """Run a script; return its numbers beside the paper's numbers, in the columns `COLUMNS` and the paper's order.
+
+    Raises:
+        ValueError: the script fails, or does not compute one of the paper's numbers.
+    """
+    ran = subprocess.run([sys.executable, "-m", f"{SCRIPTS}.{script}"], capture_output=True, text=True)
+    if ran.returncode:
+        raise ValueError(f"{SCRIPTS}.{script} failed: {ran.stderr.strip().splitlines()[-1]}")
+    theirs, keys = pd.read_csv(PAPERS / f"{script}.csv", comment="#", **EXACT), ["setting", "variant"]
+    both = theirs.merge(pd.read_csv(io.StringIO(ran.stdout), **EXACT), how="left", on=keys)
+    if (lost := both["ours"].isna()).any():
+        names = "; ".join(both[lost][keys].agg(", ".join, axis=1))
+        raise ValueError(f"{SCRIPTS}.{script} lacks a number for {names}: use the names in the paper's file")
+    return both.assign(theirs_std=both.get("theirs_std", float("nan")))[COLUMNS]
+
+
+def rerun(which: str, keep: bool = False) -> Iterator[str]:
+    """Run the scripts of a paper, or of all papers (`cheap`), again; yield a line for each result.
+
+    With `keep`, the computed numbers are written to `analysis/papers/ours`.
+    """
+    for one in papers() if which == CHEAP else [paper(which)]:
+        for result in (each for each in one.results if each.script and each.recorded):
+            numbers, file = computed(result.script), OURS / f"{result.script}.csv"
+            if keep:
+                source = (PAPERS / file.name).read_text(encoding="utf-8").partition("setting,")[0]
+                text = numbers.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+                file.write_text(source + text, encoding="utf-8")
+            recorded = pd.read_csv(file, comment="#", **EXACT)["ours"]
+            same = int(((numbers["ours"] - recorded).abs() <= ALIKE * recorded.abs()).sum())
+            within = sum(agrees(*row) for row in numbers[JUDGED].itertuples(index=False, name=None))
+            yield (
+                f"{one.name}, {result.name}: {within} of {len(numbers)} numbers within the band,"
+                f" {same} as recorded"
+            )
 
 
 # ---- words

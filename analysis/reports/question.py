@@ -18,12 +18,12 @@ from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.scope import scope_of
 from edgefl.analysis.measures.sequential import Interval, interval, pairs_wanted
 from edgefl.analysis.measures.targets import target_of
-from edgefl.analysis.page.formatting import amount, amount_beside, ranges
+from edgefl.analysis.page.formatting import amount, amount_beside, numbered, ranges
 from edgefl.analysis.page.markup import markdown_escape, markdown_table
 from edgefl.analysis.page.report import Report
 from edgefl.analysis.runs.load import Runs, Setting, load_settings, named
 from edgefl.analysis.runs.reading import EXACT
-from edgefl.analysis.runs.servers import METRICS, refuse_rounds, several_servers
+from edgefl.analysis.runs.scenario_keys import METRICS, refuse_rounds, several_servers
 
 HIGHER_IS_BETTER = ("accuracy_end", "accuracy_first", "accuracy_start")
 TO_TARGET = tuple(f"{kind}_to_target" for kind in metrics.KINDS)
@@ -192,10 +192,6 @@ def _values(runs: Runs, question: Question, reference: str | None) -> pd.Series:
     return by_run[metric].agg(lambda values: values.mean(skipna=False))
 
 
-def _seeds(seeds: pd.Index) -> str:
-    return f"seed{'s' * (len(seeds) > 1)} {ranges(seeds)}"
-
-
 def _row(
     question: Question, values: pd.Series, seeds: Sequence[int], error: float
 ) -> tuple[dict[str, object], str]:
@@ -207,11 +203,11 @@ def _row(
     note = ""
     if missed.any():
         note = (
-            f"the target was missed with {_seeds(first.index[missed])}, so there is no difference to measure: set a "
-            "lower target, or compare accuracy_first"
+            f"the target was missed with {numbered('seed', first.index[missed])}, so there is no difference to"
+            " measure: set a lower target, or compare accuracy_first"
         )
     elif not pairs.all():
-        note = f"the answer leaves out incomplete pairs: {_seeds(first.index[~pairs])}"
+        note = f"the answer leaves out incomplete pairs: {numbered('seed', first.index[~pairs])}"
     usable = pairs & ~missed
     seen = interval((first - second)[usable], error)
     if missed.any():

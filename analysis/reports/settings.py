@@ -13,15 +13,16 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.style import DPI, INK, variant_styles
 from edgefl.analysis.measures import settings as numbers
 from edgefl.analysis.measures.metrics import TIE, training_rounds
+from edgefl.analysis.measures.notes import on_power, own_notes
 from edgefl.analysis.measures.results import SettingsTable
-from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of, variants_of
+from edgefl.analysis.measures.scope import own_seeds, reference_of, variants_of
 from edgefl.analysis.measures.uncertainty import LEAST
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     TIME_UNITS,
     count_of,
     first_rounds_named,
-    ranges,
+    numbered,
     unit_for,
     with_spread,
 )
@@ -215,7 +216,7 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
     first, seeds = first_rounds_named(settings.first_rounds), settings.named_seeds()
-    sessions = f"session{'s' * (len(settings.sessions) > 1)} {ranges(settings.sessions)}"
+    sessions = numbered("session", settings.sessions)
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
     return f"Mean accuracy (%) over the {first} of {sessions} ({seeds})"

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.pareto import pareto_figure
 from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
 from edgefl.analysis.measures import sweep as numbers
+from edgefl.analysis.measures.notes import on_power, own_notes
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
-from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, reference_of
-from edgefl.analysis.measures.sweep_verdicts import verdicts
+from edgefl.analysis.measures.scope import own_seeds, reference_of
 from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
 from edgefl.analysis.measures.verdicts import ratio_of, two_digits
@@ -30,8 +30,7 @@ from edgefl.analysis.page.report import Report, reporting
 from edgefl.analysis.page.units import axis_of, bare, written
 from edgefl.analysis.runs.choices import TARGET, Layout, Metric, Names, Out, Partial, Reference, Transpose
 from edgefl.analysis.runs.load import Paths, Settings, given_runs, load_settings
-from edgefl.analysis.runs.scenario_keys import differing, of_points
-from edgefl.analysis.runs.servers import refuse_rounds, several_servers
+from edgefl.analysis.runs.scenario_keys import differing, of_points, refuse_rounds, several_servers
 
 POSITIVE = frozenset(UNITS) - {"accuracy_first"}
 METRICS: dict[Metric, tuple[str, str | None]] = {  # metric -> its column with a target, and without a target
@@ -288,7 +287,7 @@ def report(sweep: Sweep) -> Report:
     return Report.of(
         sweep,
         title,
-        verdicts=verdicts(sweep),
+        verdicts=numbers.verdicts(sweep),
         tables=[("", table)],
         small_print=list(_explanations(sweep)),
         look=[

@@ -74,11 +74,23 @@ def move(page: Page, share: float) -> None:
     page.js(f"{SLIDER}.value = {10_000 * share}; {SLIDER}.dispatchEvent(new Event('input')); 1")
 
 
+def choose(page: Page, cell: str) -> None:
+    """Filter the devices by cell; with an empty text, show all."""
+    page.js(
+        f"(() => {{ const s = document.getElementById('only-cell'); s.value = '{cell}'; s.onchange(); }})()"
+    )
+
+
+def data_in(text: str) -> str:
+    """Return the data of a report, as JSON."""
+    return text.split('id="data">')[1].split("</script>")[0]
+
+
 def test_it_is_one_small_file_that_loads_nothing(file: Path) -> None:
     text = file.read_text()
     assert file.stat().st_size < 1_000_000
-    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
-    rest = text.replace(text.split('id="data">')[1].split("</script>")[0], "")
+    data = json.loads(data_in(text))
+    rest = text.replace(data_in(text), "")
     assert len(data["charts"]) == 4
     assert not re.search(r"""(?:src|href)=["'](?!#|data:)""", rest)
     assert not re.search(r"@import|url\(", rest)
@@ -121,7 +133,7 @@ def test_devices_that_stand_are_where_they_stand(digits: Path, tmp_path: Path) -
     positions = load_runs(run).positions
     assert positions["time_s"].unique().tolist() == [0.0]
     text = write_report(run).read_text()
-    (shown,) = json.loads(text.split('id="data">')[1].split("</script>")[0])["replays"]
+    (shown,) = json.loads(data_in(text))["replays"]
     assert shown["placed"]
     assert not shown["population"]["time"], "one point is no line"
     assert "No positions" not in text
@@ -201,9 +213,7 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
     cells = page.js("[...edgefl.replay.cell]")
     everybody = page.js("edgefl.replay.present")
     cell = int(max(set(cells) - {-1}, key=cells.count))
-    page.js(
-        f"(() => {{ const s = document.getElementById('only-cell'); s.value = '{cell}'; s.onchange(); }})()"
-    )
+    choose(page, str(cell))
     assert 0 < page.js("edgefl.replay.present") == cells.count(cell) < everybody
     assert f"{cells.count(cell)}\u00a0devices" in page.js("document.getElementById('now').textContent")
     assert "in all: accuracy" in page.js("document.getElementById('now').textContent")
@@ -212,7 +222,7 @@ def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None
     assert cells[page.js("edgefl.state().selected")] == cell
     rows = "[...document.querySelectorAll('#table-sessions-0 tbody tr')].filter((row) => !row.hidden)"
     assert set(page.js(f"{rows}.map((row) => row.cells[0].textContent)")) <= {str(cell)}
-    page.js("(() => { const s = document.getElementById('only-cell'); s.value = ''; s.onchange(); })()")
+    choose(page, "")
     assert page.js("edgefl.replay.present") == everybody
 
 
@@ -225,7 +235,7 @@ def test_sessions_are_those_of_all_cells_or_of_the_chosen_cell(page: Page, file:
     assert sorted(page.js(begins)) == pytest.approx(sorted(sessions["start_s"]), rel=1e-5)
     assert "a session begins" in page.js("document.getElementById('legend').textContent")
     assert "mean of cells" in page.js("document.getElementById('line-accuracy').textContent")
-    page.js("(() => { const s = document.getElementById('only-cell'); s.value = '1'; s.onchange(); })()")
+    choose(page, "1")
     own = sessions.loc[sessions["cell"] == 1, "start_s"]
     assert page.js(begins) == pytest.approx(sorted(own), rel=1e-5)
     assert "a session begins" not in page.js("document.getElementById('legend').textContent")
@@ -236,11 +246,10 @@ def test_sessions_are_those_of_all_cells_or_of_the_chosen_cell(page: Page, file:
 def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> None:
     """The map leaves out a large empty part of the world, but shows a world full of devices completely."""
     text = file.read_text()
-    whole = text.split('id="data">')[1].split("</script>")[0]
     page.open(file)
     box = page.js("edgefl.replay.world.box")
     assert box[0] < -225 < 225 < box[2]  # neighbouring sites are 150 m away, and their cells extend beyond
-    data = json.loads(whole)
+    data = json.loads(data_in(text))
     one = data["replays"][0]
     frames = unpack(one["frames"])
     few = {name: Column(200 + frames[name] / 20, 0.1) for name in ("x_m", "y_m")}
@@ -250,7 +259,7 @@ def test_the_map_is_where_people_are(page: Page, file: Path, tmp_path: Path) -> 
     one["sites"] = (10 * np.array(one["sites"])).tolist()
     one["isd_m"] = 1500
     away = tmp_path / "corner.html"
-    away.write_text(text.replace(whole, json.dumps(data)))
+    away.write_text(text.replace(data_in(text), json.dumps(data)))
     page.open(away)
     left, low, right, high = page.js("edgefl.replay.world.box")
     assert left < 180 < 1500 < right < 1700  # devices at 180 m, and their serving site at 1,500 m
@@ -348,13 +357,12 @@ def test_every_chart_gives_its_data(page: Page, file: Path) -> None:
 @in_browser
 def test_long_notes_and_names_at_the_edge_fit_a_phone(page: Page, file: Path, tmp_path: Path) -> None:
     text = file.read_text()
-    whole = text.split('id="data">')[1].split("</script>")[0]
-    data = json.loads(whole)
+    data = json.loads(data_in(text))
     corner = [[[200, 0], [400, 0], [400, 50], [200, 50]]]
     data["replays"][0]["areas"] = [{"name": "a park with a long name", "points": corner}]
     data["replays"][0]["notes"] = ["/a/path" + 30 * "/without/a/blank"]
     long = tmp_path / "long.html"
-    long.write_text(text.replace(whole, json.dumps(data)))
+    long.write_text(text.replace(data_in(text), json.dumps(data)))
     page.open(long, width=390)
     assert page.js("document.documentElement.scrollWidth") <= 390
     ends = page.js("""(() => {
@@ -395,8 +403,7 @@ def test_a_thousand_devices_for_an_hour_move_at_30_frames_a_second(
     devices, times = 1000, 720
     runs = load_runs(walkers)
     text = report(runs)
-    whole = text.split('id="data">')[1].split("</script>")[0]
-    data = json.loads(whole)
+    data = json.loads(data_in(text))
     one, rng = data["replays"][0], np.random.default_rng(1)
     walks = np.clip(np.cumsum(rng.normal(0, 10, (2, devices, times)), axis=-1), -220, 220)
     frames = {"x_m": Column(walks[0], 0.1), "y_m": Column(walks[1], 0.1)}
@@ -410,7 +417,7 @@ def test_a_thousand_devices_for_an_hour_move_at_30_frames_a_second(
     one["rows"] = pack({name: Column(table[name].to_numpy(float), 1e-3) for name in table})
     one |= {"simulated_s": 3600.0, "devices": list(range(devices)), "class_of": [0] * devices}
     file = tmp_path / "thousand.html"
-    file.write_text(text.replace(whole, json.dumps(data)))
+    file.write_text(text.replace(data_in(text), json.dumps(data)))
     page.open(file)
     draw = """new Promise((done) => { let i = 0; const step = () => { edgefl.replay.draw(40 * i, 4);
       i++ < 60 ? requestAnimationFrame(step) : done(i); }; step(); })"""

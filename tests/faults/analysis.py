@@ -254,7 +254,7 @@ FAULTS = (
         f"{UNIT}test_metrics.py::test_devices_count_only_while_they_are_available",
         "1e-6 of the rate",
         edited(
-            "edgefl.analysis.measures.in_service:_gaps_of",
+            "edgefl.analysis.measures.service:_gaps_of",
             "joined.append((max(since_s, covered_s), end_s))",
             "joined.append((since_s, end_s))",
         ),

@@ -1,12 +1,14 @@
 """Write run directories for the tests of analysis, and render figures only for tests that inspect them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
 from matplotlib.figure import Figure
 
 from tests.tools.figures import leave_figures_empty
@@ -50,38 +52,44 @@ DEVICE = {
 ROUND_COLUMNS = ["session", "round", *list(ROUND)[:2], "start_s", "end_s", *list(ROUND)[2:], "cell"]
 EVENT_COLUMNS = ["time_s", "event", "device", "session", "stay_s", "interruption_s", "detail"]
 SESSION_COLUMNS = ["session", "start_s", *SESSION, "cell"]
+LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
 
 
-def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
+def write_run(
+    directory: Path,
+    rounds: list[dict],
+    sessions: list[dict],
+    *,
+    events: Sequence[dict] = (),
+    ledger: Sequence[dict] = (),
+    scenario: dict | str = "",
+    **run: object,
+) -> Path:
     """Write a run directory from the columns of rounds and sessions that matter to a test; others have defaults.
 
     By default, a round follows the previous round and lasts latency_s, and a session begins with its first round.
+
+    Args:
+        events: events beside the sessions' starts.
+        ledger: a row per device, numbered from 0; joules are 0 by default.
+        scenario: content of scenario.yaml, or its text.
+        run: further entries of run.json.
     """
     directory.mkdir(parents=True)
-    clock_s, rows, starts = 0.0, [], {}
+    clock_s, rows, firsts = 0.0, [], {}
     for given in rounds:
         row = {**ROUND, "cell": 0, "start_s": clock_s, **given}
         row.setdefault("end_s", row["start_s"] + row["latency_s"])
         clock_s = row["end_s"]
-        starts.setdefault(row["session"], row["start_s"])
+        firsts.setdefault(row["session"], row["start_s"])
         rows.append(row)
     spells = [
-        {**SESSION, "cell": 0, "start_s": starts.get(given["session"], clock_s), **given}
+        {**SESSION, "cell": 0, "start_s": firsts.get(given["session"], clock_s), **given}
         for given in sessions
     ]
     devices = [{"session": row["session"], "round": row["round"], **DEVICE} for row in rows]
-    events = [
-        {
-            "time_s": s["start_s"],
-            "event": "session_start",
-            "device": "",
-            "session": s["session"],
-            "stay_s": "",
-            "interruption_s": "",
-            "detail": "",
-        }
-        for s in spells
-    ]
+    starts = [{"time_s": s["start_s"], "event": "session_start", "session": s["session"]} for s in spells]
+    books = [{"device": device, **dict.fromkeys(LEDGER, 0.0), **row} for device, row in enumerate(ledger)]
     information = {
         "schema_version": 1,
         "status": "completed",
@@ -94,13 +102,33 @@ def write_run(directory: Path, rounds: list[dict], sessions: list[dict], **run: 
         "simulated_s": clock_s,
     }
     (directory / "run.json").write_text(json.dumps(information | run))
-    pd.DataFrame(rows, columns=ROUND_COLUMNS).to_csv(directory / "rounds.csv", index=False)
-    pd.DataFrame(spells, columns=SESSION_COLUMNS).to_csv(directory / "sessions.csv", index=False)
-    pd.DataFrame(devices, columns=["session", "round", *DEVICE]).to_csv(
-        directory / "devices.csv", index=False
-    )
-    pd.DataFrame(events, columns=EVENT_COLUMNS).to_csv(directory / "events.csv", index=False)
+    for name, table, columns in (
+        ("rounds", rows, ROUND_COLUMNS),
+        ("sessions", spells, SESSION_COLUMNS),
+        ("devices", devices, ["session", "round", *DEVICE]),
+        ("events", [*starts, *events], EVENT_COLUMNS),
+        *[("ledger", books, ["device", *LEDGER])] * bool(books),
+    ):
+        further = [column for row in table for column in row if column not in columns]
+        frame = pd.DataFrame(table, columns=list(dict.fromkeys([*columns, *further])))
+        frame.to_csv(directory / f"{name}.csv", index=False)
+    if scenario:
+        text = scenario if isinstance(scenario, str) else yaml.safe_dump(scenario)
+        (directory / "scenario.yaml").write_text(text)
     return directory
+
+
+def rounds_of(session: int, accuracies: Iterable[float], phase: str = "train", **more: float) -> list[dict]:
+    """Return a session's rounds with these accuracies, numbered from 1."""
+    return [
+        {"session": session, "round": t, "phase": phase, "accuracy": accuracy, **more}
+        for t, accuracy in enumerate(accuracies, start=1)
+    ]
+
+
+def change(run: Path, name: str, **columns: object) -> None:
+    """Set columns of a table in a run directory."""
+    pd.read_csv(run / f"{name}.csv").assign(**columns).to_csv(run / f"{name}.csv", index=False)
 
 
 def write_study(
@@ -163,8 +191,8 @@ def _round(session: int, t: int, phase: str, rng: np.random.Generator, load: flo
 def write_run_fixture(tmp_path: Path) -> Callable[..., Path]:
     """Return `write_run` for the test's folder `tmp_path / "runs"`."""
 
-    def write(name: str, rounds: list[dict], sessions: list[dict], **run: object) -> Path:
-        return write_run(tmp_path / "runs" / name, rounds, sessions, **run)
+    def write(name: str, rounds: list[dict], sessions: list[dict], **about: Any) -> Path:
+        return write_run(tmp_path / "runs" / name, rounds, sessions, **about)
 
     return write
 

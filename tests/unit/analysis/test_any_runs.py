@@ -63,9 +63,8 @@ def test_two_runs_of_other_settings_are_no_seeds_of_one_variant(write_run: Write
     """Runs with equal names and different seeds are not averaged if their scenarios differ in more than the seed."""
     paths = []
     for seed, lr in ((1, 0.1), (2, 0.1)):
-        path = write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed)
-        (path / "scenario.yaml").write_text(f"seed: {seed}\nlearning: {{lr: {lr}}}\n")
-        paths.append(path)
+        scenario = {"seed": seed, "learning": {"lr": lr}}
+        paths.append(write_run(f"{seed}/quick", rounds(0.5), SESSIONS, seed=seed, scenario=scenario))
     assert list(load_runs(paths).info["variant"]) == ["quick", "quick"]
     (paths[1] / "scenario.yaml").write_text("seed: 2\nlearning: {lr: 0.2}\n")
     assert list(load_runs(paths).info["variant"]) == ["1/quick", "2/quick"]
@@ -126,10 +125,9 @@ def test_runs_of_different_seeds_are_compared_and_it_is_said(write_run: Write) -
 
 
 def test_titles_and_tables_of_runs_of_different_seeds_name_these_seeds(write_run: Write) -> None:
-    a = write_run("a", rounds(0.5), SESSIONS, seed=1)
-    b = write_run("b", rounds(0.7), SESSIONS, seed=3)
-    for path in (a, b):
-        (path / "scenario.yaml").write_text("learning: {local: {lr: 0.1}}\n")
+    scenario = {"learning": {"local": {"lr": 0.1}}}
+    a = write_run("a", rounds(0.5), SESSIONS, seed=1, scenario=scenario)
+    b = write_run("b", rounds(0.7), SESSIONS, seed=3, scenario=scenario)
     assert compare([a, b], target=0.6, out=a.parent).report(drawn=False).caption.endswith("(seeds 1, 3)")
     assert list(report_costs([a, b], out=a.parent).rows["seed"]) == [1, 3]
     assert _about(load_runs([a, b])).startswith("seeds 1, 3 · ")
@@ -143,12 +141,10 @@ def test_a_partial_run_counts_with_the_sessions_that_have_ended(
         "cut",
         [*rounds(0.5), *rounds(0.9, session=2)],
         [*SESSIONS, {"session": 2}],
+        events=[{"time_s": 20.0, "event": "session_end", "session": 1}],
         status="interrupted",
         simulated_s=None,
     )
-    events = pd.read_csv(path / "events.csv")
-    end = events.iloc[[0]].assign(event="session_end", time_s=20.0)
-    pd.concat([events, end]).to_csv(path / "events.csv", index=False)
     table = (path / "rounds.csv").read_text()
     (path / "rounds.csv").write_text(table[:-30])
     with pytest.raises(ValueError, match="partial=True"):

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from PIL import Image
 
@@ -13,6 +12,7 @@ from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, caption, figures
 from edgefl.analysis.reports.comparison_tables import brief
+from tests.unit.analysis.conftest import change, rounds_of
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -20,8 +20,7 @@ AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
 
 def two_sessions(accuracies: list[float]) -> list[dict]:
     """Return rounds of two sessions with the same labels: session 2 has these accuracies, 10 s and 5 J per round."""
-    second = [{"session": 2, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
-    return [{"session": 1, "round": 1, "accuracy": 0.5}, *second]
+    return rounds_of(1, [0.5]) + rounds_of(2, accuracies)
 
 
 def test_means_and_deviations_over_seeds(write_run: Write) -> None:
@@ -139,8 +138,7 @@ def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None
     path = write_run(
         "a", [{"session": 1, "round": number, "accuracy": 0.5} for number in (1, 2)], [{"session": 1}]
     )
-    devices = pd.read_csv(path / "devices.csv")
-    devices.assign(epsilon=[1.0, 2.5]).to_csv(path / "devices.csv", index=False)
+    change(path, "devices", epsilon=[1.0, 2.5])
     assert (
         "a: The largest privacy loss epsilon of a device in a recorded round is 2.50." in compare(path).notes
     )
@@ -219,8 +217,8 @@ def test_without_a_clock_a_session_of_several_cells_is_one_row(write_run: Write)
 )
 def test_a_caption_counts_sessions_and_cells(write_run: Write, cells: tuple[int, ...], says: str) -> None:
     rounds = [{"session": 1, "round": 1, "cell": cell, "accuracy": 0.9} for cell in cells]
-    root = write_run("a", rounds, [{"session": 1, "cell": cell} for cell in cells])
-    (root / "scenario.yaml").write_text("sessions: {name: interval}\n")
+    sessions = [{"session": 1, "cell": cell} for cell in cells]
+    root = write_run("a", rounds, sessions, scenario={"sessions": {"name": "interval"}})
     assert says in caption(compare(root))
 
 

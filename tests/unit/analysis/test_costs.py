@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.commands.line import main
@@ -15,6 +14,7 @@ from edgefl.analysis.measures.cost_analysis import cost_analysis
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.page.formatting import ENERGY_UNITS
 from edgefl.analysis.reports.costs import _spreads, breakdown, report_costs
+from tests.unit.analysis.conftest import change
 
 Write = Callable[..., Path]
 STEPS = [f"{step}_{end}_s" for step in ("downlink", "compute", "uplink") for end in ("start", "end")]
@@ -35,7 +35,11 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
         {"session": 2, "round": 2, "participants": 2, "completed": 1},
         {"session": 3, "round": 1, "participants": 2, "completed": 2, "start_s": 50.0},
     ]
-    path = write_run("a", rounds, [{"session": s} for s in (1, 2, 3)], model={"payload_bits": 8e6}, **run)
+    for row, count in zip(rounds, (0, 0, 0, 3, 0), strict=True):
+        row["out_of_coverage"] = count
+    sessions, learning = [{"session": s} for s in (1, 2, 3)], {"pilot_sessions": 1, "warm_start": warm_start}
+    about = {"model": {"payload_bits": 8e6}, "scenario": {"learning": learning}, **run}
+    path = write_run("a", rounds, sessions, **about)
     rows = []
     for round_, start_s in ((1, 20.0), (2, 30.0)):
         for device in (1, 2):
@@ -47,11 +51,6 @@ def a_run(write_run: Write, warm_start: dict, **run: object) -> Path:
         "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j\n"
         "1,2,7,2,0,11,2,13,0\n2,3,8,3,0,14,3,17,0\n"
     )
-    (path / "scenario.yaml").write_text(
-        yaml.safe_dump({"learning": {"pilot_sessions": 1, "warm_start": warm_start}})
-    )
-    table = pd.read_csv(path / "rounds.csv")
-    table.assign(out_of_coverage=[0, 0, 0, 3, 0]).to_csv(path / "rounds.csv", index=False)
     return path
 
 
@@ -72,8 +71,7 @@ def test_energy_and_time_add_up(write_run: Write) -> None:
 
 def test_no_waiting_is_known_where_devices_begin_before_their_round(write_run: Write) -> None:
     path = a_run(write_run, {"name": "similarity"})
-    devices = pd.read_csv(path / "devices.csv")
-    devices.assign(downlink_start_s=devices.downlink_start_s - 60).to_csv(path / "devices.csv", index=False)
+    change(path, "devices", downlink_start_s=lambda table: table.downlink_start_s - 60)
     runs = load_runs(path)
     found = breakdown(runs, energy_by_class(runs)).iloc[0]
     assert math.isnan(found.waiting_s)
@@ -82,8 +80,8 @@ def test_no_waiting_is_known_where_devices_begin_before_their_round(write_run: W
 
 def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:
     rounds = [{"session": 1, "round": n, "uplink_bits": 4e6, "downlink_bits": 1.5e6} for n in (1, 2)]
-    path = write_run("a", rounds, [{"session": 1}], model={"payload_bits": 8e6})
-    (path / "scenario.yaml").write_text("learning: {pilot_sessions: 1}\n")
+    about = {"model": {"payload_bits": 8e6}, "scenario": {"learning": {"pilot_sessions": 1}}}
+    path = write_run("a", rounds, [{"session": 1}], **about)
     report_costs(path)
     text = (path / "costs.md").read_text()
     assert "training: uplink (Mbit) | 8.00" in text
@@ -97,14 +95,10 @@ def test_tables_of_time_name_the_pilot_rounds_that_they_include(write_run: Write
     assert "in a pilot or training round" in of_participations
     (of_run,) = (table for title, table in shown.items() if title.startswith("Simulated time"))
     assert "pilot and training rounds" in of_run.index
-    rounds = pd.read_csv(path / "rounds.csv")
-    trained = rounds.assign(phase=rounds["phase"].replace("pilot", "train"), accuracy=0.5)
-    trained.to_csv(path / "rounds.csv", index=False)
+    change(path, "rounds", phase=lambda table: table["phase"].replace("pilot", "train"), accuracy=0.5)
     without = " ".join(title for title, _ in report_costs(path).tables)
     assert "in a training round" in without
-    pd.read_csv(path / "rounds.csv").assign(phase="train", accuracy=None).to_csv(
-        path / "rounds.csv", index=False
-    )
+    change(path, "rounds", phase="train", accuracy=None)
     shown = dict(report_costs(path).tables)
     assert any(title.startswith("Time of a participation in a round") for title in shown), (
         "nothing is trained"
@@ -137,13 +131,11 @@ def test_energy_includes_tails(write_run: Write) -> None:
 def test_a_run_that_was_left_has_costs_beside_one_that_ended(write_run: Write) -> None:
     """An interrupted run has no ledger yet, so energies are sums over rounds of 5 J: over five rounds or one."""
     ended = a_run(write_run, {"name": "similarity"})
-    left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], status="interrupted", seed=2)
+    end = {"time_s": 10.0, "event": "session_end", "session": 1}
+    about = {"status": "interrupted", "seed": 2, "events": [end]}
+    left = write_run("left", [{"session": 1, "round": 1}], [{"session": 1}], **about)
     for table in ("ledger.csv", "devices.csv"):
         (left / table).write_text((ended / table).read_text().splitlines()[0] + "\n")
-    events = pd.read_csv(left / "events.csv")
-    pd.concat([events, events.assign(event="session_end", time_s=10.0)]).to_csv(
-        left / "events.csv", index=False
-    )
     (left / "scenario.yaml").write_text((ended / "scenario.yaml").read_text())
     report = report_costs(ended.parent, partial=True)
     assert report.numbers["costs.csv"]["energy_j"].tolist() == [25, 5]
@@ -220,8 +212,9 @@ def test_storage_is_that_of_the_cell_with_the_most_sessions(write_run: Write) ->
         for session in range(1, sessions + 1)
     ]
     sessions = [{"session": one["session"], "cell": one["cell"]} for one in rounds]
-    path = write_run("a", rounds, sessions, model={"payload_bits": 8e6})
-    (path / "scenario.yaml").write_text("learning: {pilot_sessions: 1, warm_start: similarity}")
+    learning = {"pilot_sessions": 1, "warm_start": "similarity"}
+    about = {"model": {"payload_bits": 8e6}, "scenario": {"learning": learning}}
+    path = write_run("a", rounds, sessions, **about)
     assert set(cost_analysis(load_runs(path))["stored_models"]) == {7}
 
 
@@ -262,6 +255,5 @@ def test_only_rows_that_are_there_are_explained(write_run: Write) -> None:
     """Without record.energy_excess there is no row of energy above the minimum, and no explanation of it."""
     path = a_run(write_run, {"name": "previous"})
     assert "Above the minimum" not in " ".join(report_costs(path).sentences)
-    rounds = pd.read_csv(path / "rounds.csv").assign(energy_excess_j=1.0)
-    rounds.to_csv(path / "rounds.csv", index=False)
+    change(path, "rounds", energy_excess_j=1.0)
     assert "Above the minimum" in " ".join(report_costs(path).sentences)

@@ -40,8 +40,8 @@ def study(write_run: Write) -> Path:
             {"session": number, "labels": "0 1", "devices": devices, "start_s": 3600.0 * STARTS_H[number - 1]}
             for number, devices in enumerate(MEMBERS, start=1)
         ]
-        path = write_run(name, rounds, sessions)
-        (path / "scenario.yaml").write_text("sessions: {name: daily, begin_hour: 4}")
+        scenario = {"sessions": {"name": "daily", "begin_hour": 4}}
+        path = write_run(name, rounds, sessions, scenario=scenario)
     return path.parent
 
 

@@ -1,14 +1,11 @@
 """Test the lines and the legend of the figure of concept drift."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from edgefl.analysis.measures.drift import Reading
-from edgefl.analysis.reports.drift import DriftComparison, figures
+from edgefl.analysis.reports.drift import drift_figure
 
 NAMES = {"slow": 30.0, "never": float("inf"), "quick": 2.0}  # rounds to recovery
 ROUNDS, FIRST = 1000, 501
@@ -30,26 +27,10 @@ def drawn(seeds: tuple[int, ...], first: int = FIRST) -> Figure:
         ]
     )
     number = np.arange(1, ROUNDS + 1)
-    one = {
-        "seed": 1,
-        "number": number,
-        "drifted": 1.0 * (number >= FIRST),
-        "start_s": number - 1,
-        "end_s": number,
-    }
-    alike = pd.DataFrame(one | {"accuracy": np.where(number < FIRST, 0.8, 0.2)})
+    alike = pd.DataFrame({"number": number, "start_s": number - 1, "end_s": number})
+    alike = alike.assign(drifted=1.0 * (number >= FIRST), accuracy=np.where(number < FIRST, 0.8, 0.2))
     rounds = pd.concat([alike.assign(variant=name) for name in NAMES])
-    comparison = DriftComparison(
-        table=table,
-        detail=table,
-        out=Path(),
-        reference="slow",
-        seeds=seeds,
-        reading=Reading(),
-        notes=(),
-        rounds=rounds,
-    )
-    return figures(comparison)["drift"]
+    return drift_figure(table, pd.concat([rounds.assign(seed=seed) for seed in seeds]), "slow")
 
 
 def test_running_means_stop_at_the_drift(figure: Figure) -> None:

@@ -16,30 +16,21 @@ from edgefl.analysis.html.energy import energy
 from edgefl.analysis.measures.energy import SHARES, energy_by_class, energy_of_all
 
 Write = Callable[..., Path]
-LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
 
 
 def ledger_of(write_run: Write, rows: list[dict], name: str = "a", **run: object) -> Path:
     """Write a run with this ledger, whose sums are computed from each row's parts as in the engine."""
-    path = write_run(name, [{"session": 1, "round": 1}], [{"session": 1}], **run)
-    written = []
-    for device, given in enumerate(rows):
-        row = {"device": device, **dict.fromkeys(LEDGER, 0.0), **given}
-        row["energy_j"] = row["receive_j"] + row["transmit_j"] + row["compute_j"] + row["tail_j"]
-        row["total_j"] = row["energy_j"] + row["idle_j"]
-        written.append(row)
-    pd.DataFrame(written).to_csv(path / "ledger.csv", index=False)
-    return path
+    parts = ("receive_j", "transmit_j", "compute_j", "tail_j")
+    whole = [row | {"energy_j": sum(row.get(part, 0.0) for part in parts)} for row in rows]
+    ledger = [row | {"total_j": row["energy_j"] + row.get("idle_j", 0.0)} for row in whole]
+    return write_run(name, [{"session": 1, "round": 1}], [{"session": 1}], ledger=ledger, **run)
 
 
 def test_classes_come_in_the_order_of_the_scenario(write_run: Write) -> None:
     """The ledger is in order of devices, whose classes are drawn."""
-    path = ledger_of(
-        write_run, [{"class": name, "receive_j": 1.0} for name in ("tag", "car", "other", "van", "tag")]
-    )
-    (path / "scenario.yaml").write_text(
-        "devices: {classes: {car: {share: 1}, van: {share: 1}, tag: {share: 1}}}\n"
-    )
+    rows = [{"class": name, "receive_j": 1.0} for name in ("tag", "car", "other", "van", "tag")]
+    classes = "devices: {classes: {car: {share: 1}, van: {share: 1}, tag: {share: 1}}}"
+    path = ledger_of(write_run, rows, scenario=classes)
     assert energy_by_class(load_runs(path))["class"].tolist() == ["car", "van", "tag", "other"]
 
 
@@ -96,11 +87,8 @@ def test_idle_energy_drains_a_battery_and_empty_batteries_are_counted(write_run:
         meter | {"receive_j": 0.9, "idle_j": 0.1, "left_j": 0.5},
         {"class": "phone", "compute_j": 2.0, "idle_j": 1.0},
     ]
-    path = ledger_of(write_run, rows)
-    events = pd.read_csv(path / "events.csv")
-    further = pd.DataFrame({"time_s": [3.0, 9.0], "event": "battery_empty", "device": 0})  # empty twice
-    pd.concat([events, further]).to_csv(path / "events.csv", index=False)
-    runs = load_runs(path)
+    twice = [{"time_s": time_s, "event": "battery_empty", "device": 0} for time_s in (3.0, 9.0)]
+    runs = load_runs(ledger_of(write_run, rows, events=twice))
     table = energy_by_class(runs).set_index("class")
     assert table.loc["meter", "battery_percent"] == pytest.approx(100 * 2.5 / 3.0)
     assert table.loc["meter", ["batteries", "emptied"]].tolist() == [2, 1]
@@ -166,10 +154,8 @@ def test_runs_with_and_without_classes_are_summed_alike(write_run: Write) -> Non
 def test_no_label_of_a_bar_is_cut_off(write_run: Write) -> None:
     """A class with a long name has a battery that was empty and recharged, which makes its label long."""
     row = {"class": "a meter with a long name", "compute_j": 50.0, "recharged_j": 40.0, "left_j": 0.0}
-    path = ledger_of(write_run, [row, {"class": "phone", "compute_j": 1000.0}])
-    events = pd.read_csv(path / "events.csv")
-    empty = pd.DataFrame({"time_s": [3.0], "event": "battery_empty", "device": 0})
-    pd.concat([events, empty]).to_csv(path / "events.csv", index=False)
+    empty = [{"time_s": 3.0, "event": "battery_empty", "device": 0}]
+    path = ledger_of(write_run, [row, {"class": "phone", "compute_j": 1000.0}], events=empty)
     figure = energy_figure(energy_by_class(load_runs(path)), ["a"])
     figure.canvas.draw()
     (ax,) = figure.axes

@@ -8,15 +8,9 @@ import pandas as pd
 import pytest
 
 from edgefl.analysis import compare, handover_figures, load_runs, metrics
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
-
-
-def rounds_of(session: int, accuracies: list[float], phase: str = "train", **more: float) -> list[dict]:
-    return [
-        {"session": session, "round": t, "phase": phase, "accuracy": accuracy, **more}
-        for t, accuracy in enumerate(accuracies, start=1)
-    ]
 
 
 def study(write_run: Write, *, probe: bool = True) -> Path:
@@ -79,8 +73,7 @@ def test_mean_over_the_first_rounds(write_run: Write) -> None:
 def test_a_variant_that_ends_sooner_is_compared_over_its_rounds(write_run: Write) -> None:
     """`fast` has 0.5 and 0.8 after two rounds, `slow` 0.3, 0.4 and 0.9 after three: the first two are compared."""
     for variant, scores in (("fast", (0.5, 0.8)), ("slow", (0.3, 0.4, 0.9))):
-        rounds = [{"session": 1, "round": i, "accuracy": score} for i, score in enumerate(scores, 1)]
-        root = write_run(f"{variant}/1", rounds, [{"session": 1}], variant=variant, seed=1)
+        root = write_run(f"{variant}/1", rounds_of(1, scores), [{"session": 1}], variant=variant, seed=1)
     found = compare(root.parents[1], target=0.1)
     shown = found.detail.set_index("variant")["accuracy_first"]
     assert shown.to_dict() == pytest.approx({"fast": 0.65, "slow": 0.35})

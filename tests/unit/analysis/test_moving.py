@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from PIL import Image
 
 from edgefl.analysis.commands.line import main
@@ -39,7 +38,6 @@ def run(write_run: Write, **scenario: Any) -> Path:
         }
         for number in range(HOURS)
     ]
-    path = write_run("town", rounds, [{"session": 1, "devices": "1 2", "start_s": 0.0}])
     places = [
         {
             "time_s": 3600 * hour,
@@ -53,11 +51,7 @@ def run(write_run: Write, **scenario: Any) -> Path:
         for hour in range(HOURS + 1)
         for device, x, cell in ((1, 50.0, 0), (2, -300 + 150 * hour, 0 if hour < HOURS else 5))
     ]
-    pd.DataFrame(places).to_csv(path / "positions.csv", index=False)
-    joules = dict.fromkeys(("receive_j", "transmit_j", "compute_j", "tail_j"), 1.0)
-    joules |= dict.fromkeys(("energy_j", "idle_j", "total_j", "wasted_j"), 1.0)
-    ledger = [{"device": 1, "class": "residents", **joules}, {"device": 2, "class": "workers", **joules}]
-    pd.DataFrame(ledger).to_csv(path / "ledger.csv", index=False)
+    ledger = [{"device": 1, "class": "residents"}, {"device": 2, "class": "workers"}]
     written = {
         "layout": LAYOUT,
         "cell": {"radius_m": 250.0},
@@ -66,7 +60,9 @@ def run(write_run: Write, **scenario: Any) -> Path:
         "areas": {"flats": {"disc": {"centre_m": [50, 0], "radius_m": 60}}},
         **scenario,
     }
-    (path / "scenario.yaml").write_text(yaml.safe_dump(written))
+    sessions = [{"session": 1, "devices": "1 2", "start_s": 0.0}]
+    path = write_run("town", rounds, sessions, ledger=ledger, scenario=written)
+    pd.DataFrame(places).to_csv(path / "positions.csv", index=False)
     drawing = {"areas": [{"name": "flats", "centre": [50, 0], "radius": 60}], "streets": [STREET]}
     (path / "map.json").write_text(json.dumps(drawing))
     return path

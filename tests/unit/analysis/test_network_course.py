@@ -12,6 +12,7 @@ from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.measures.metrics import RUN
 from edgefl.analysis.reports.network import PERIODS, _by_run, handover_figures, network_figure, over_time
+from tests.unit.analysis.conftest import change
 
 Write = Callable[..., Path]
 END_S = 10.0 * PERIODS  # periods of ten seconds
@@ -25,18 +26,14 @@ def moving(write_run: Write, variant: str = "a", seed: int = 1) -> Path:
         {"session": 1, "round": 1, "start_s": 0.0, "latency_s": 10.0},
         {"session": 1, "round": 2, "start_s": 30.0, "latency_s": 20.0},
     ]
-    about = {"variant": variant, "seed": seed, "simulated_s": END_S}
-    path = write_run(f"{variant}/{seed}", rounds, [{"session": 1, "devices": "0 1"}], **about)
-    rows = [
-        (1.0, "handover", 1, ""),
-        (2.0, "handover", 1, "ping_pong"),
-        (5.0, "switched_off", 0, ""),
-        (25.0, "switched_on", 0, ""),
+    events = [
+        {"time_s": 1.0, "event": "handover", "device": 1},
+        {"time_s": 2.0, "event": "handover", "device": 1, "detail": "ping_pong"},
+        {"time_s": 5.0, "event": "switched_off", "device": 0},
+        {"time_s": 25.0, "event": "switched_on", "device": 0},
     ]
-    more = {"session": None, "stay_s": 1.0, "interruption_s": 0.0}
-    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "detail"]).assign(**more)
-    events.to_csv(path / "events.csv", index=False)
-    return path.parents[1]
+    about = {"variant": variant, "seed": seed, "simulated_s": END_S, "events": events}
+    return write_run(f"{variant}/{seed}", rounds, [{"session": 1, "devices": "0 1"}], **about).parents[1]
 
 
 def test_each_period_has_its_handovers_devices_and_rounds(write_run: Write) -> None:
@@ -115,14 +112,9 @@ def test_the_report_has_tables_and_a_figure_at_column_width(write_run: Write) ->
 
 
 def test_what_broke_participations_and_who_had_no_link_are_told(write_run: Write) -> None:
-    root = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}], devices_recorded="all")
-    for name, more in (
-        ("rounds", {"out_of_coverage": 1}),
-        ("devices", {"device": 0, "outcome": "left_uplink"}),
-    ):
-        pd.read_csv(root / f"{name}.csv").assign(**more).to_csv(root / f"{name}.csv", index=False)
-    columns = "device,receive_j,transmit_j,compute_j,tail_j,energy_j,idle_j,total_j,wasted_j"
-    (root / "ledger.csv").write_text(f"{columns}\n0{',1' * 8}\n7{',0' * 8}\n")
+    rounds, ledger = [{"session": 1, "round": 1, "out_of_coverage": 1}], [{"device": 0}, {"device": 7}]
+    root = write_run("a", rounds, [{"session": 1}], ledger=ledger, devices_recorded="all")
+    change(root, "devices", device=0, outcome="left_uplink")
     assert report_network(root).sentences == [
         "Broken participations: 1 because the device left the cell.",
         "Wasted: 5.00 J because the device left the cell.",

@@ -9,7 +9,6 @@ import pytest
 
 import edgefl
 from edgefl.analysis.commands.line import main
-from edgefl.analysis.reports import paper_scripts
 from edgefl.analysis.reports import papers as known
 from edgefl.analysis.reports.papers import COLUMNS, OURS, agrees, audit, compared, paper, papers
 from edgefl.analysis.reports.reproduction import PAPERS, Reproduction
@@ -113,18 +112,18 @@ def test_a_script_stands_beside_the_papers_numbers(monkeypatch: pytest.MonkeyPat
     """A number that only the script has is left out; a number that only the paper has is an error."""
     printed = "setting,variant,ours,ours_std,seeds\nb,x,1.1,,1\na,x,3.0,0.5,4\nnew,x,7,,1\n"
     monkeypatch.setattr(
-        paper_scripts.subprocess,
+        known.subprocess,
         "run",
         lambda *_, **__: SimpleNamespace(returncode=0, stdout=printed, stderr=""),
     )
-    monkeypatch.setattr(paper_scripts, "PAPERS", tmp_path)
+    monkeypatch.setattr(known, "PAPERS", tmp_path)
     (tmp_path / "mine.csv").write_text("# Source\nsetting,variant,unit,theirs\na,x,points,4.5\nb,x,ratio,1\n")
-    numbers = paper_scripts.computed("mine")
+    numbers = known.computed("mine")
     assert list(numbers.columns) == COLUMNS
     assert numbers[["setting", "theirs", "ours"]].to_numpy().tolist() == [["a", 4.5, 3.0], ["b", 1, 1.1]]
     (tmp_path / "mine.csv").write_text("setting,variant,unit,theirs\na,y,points,4.5\n")
     with pytest.raises(ValueError, match="lacks a number for a, y"):
-        paper_scripts.computed("mine")
+        known.computed("mine")
 
 
 def test_fedls_published_numbers_follow_from_the_closed_form() -> None:

@@ -8,17 +8,11 @@ import pytest
 from edgefl.analysis import compare, load_runs
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.scope import jaccard, notes_on, population_kinds
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
 # a pilot session, then two populations in turn; in each, devices leave and join
 MEMBERS = ["1 2 3 4", "1 2 3 4", "5 6 7", "1 2 3 9", "5 6 8 10"]
-
-
-def rounds_of(session: int, accuracies: list[float], phase: str = "train") -> list[dict]:
-    return [
-        {"session": session, "round": number, "phase": phase, "accuracy": accuracy}
-        for number, accuracy in enumerate(accuracies, start=1)
-    ]
 
 
 def study(write_run: Write, members: list[str] = MEMBERS, others: list[str] | None = None) -> Path:

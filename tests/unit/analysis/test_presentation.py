@@ -164,7 +164,7 @@ def test_the_figure_shows_every_variant_in_its_colour(write_study: Write, choice
     comparison = compare(write_study(**choices))
     image = imread(comparison.figure)
     assert image.shape == (1120, 1600, 4)
-    for style in styles_of(comparison).values():
+    for style in styles_of(comparison.table, comparison.reference).values():
         assert pixels_of(image, style["color"]) > PIXELS_OF_A_LINE
 
 
@@ -199,7 +199,7 @@ def test_all_bars_stand_beside_one_another_within_their_axis(groups: list[str]) 
 
 
 def test_colours_differ_and_the_reference_is_emphasised(six: Comparison) -> None:
-    styles = styles_of(six)
+    styles = styles_of(six.table, six.reference)
     assert len({(style["color"], str(style["linestyle"])) for style in styles.values()}) == len(SIX)
     heaviest = max(styles, key=lambda name: (styles[name]["linewidth"], styles[name]["zorder"]))
     assert heaviest == "similarity"

@@ -10,11 +10,13 @@ from edgefl.analysis.reports.comparison import figures
 from edgefl.analysis.reports.question import Question, answer
 from edgefl.analysis.reports.settings import compare_settings, report
 from edgefl.analysis.reports.sweep import sweep
-from edgefl.analysis.runs.servers import several_servers
+from edgefl.analysis.runs.scenario_keys import several_servers
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
 SESSION = [{"session": 1, "labels": "0 1", "accuracy_start": 0.1}]
 FEDBUFF = "rounds: {server: {name: fedbuff, buffer: 10}}\n"
+SYNCHRONOUS = "rounds: {server: synchronous}\n"
 
 
 @pytest.fixture
@@ -23,27 +25,24 @@ def two_servers(write_run: Write) -> Path:
     accuracies = {"waits": [0.5, 0.8, 0.8, 0.8], "buffers": [0.3, 0.5, 0.7, 0.9]}
     for name, values in accuracies.items():
         for seed in (1, 2):
-            rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in enumerate(values, start=1)]
-            run = write_run(f"{name}{seed}", rounds, SESSION, variant=name, seed=seed, reference="waits")
-            (run / "scenario.yaml").write_text(
-                FEDBUFF if name == "buffers" else "rounds: {server: synchronous}\n"
-            )
+            scenario = FEDBUFF if name == "buffers" else SYNCHRONOUS
+            about = {"variant": name, "seed": seed, "reference": "waits", "scenario": scenario}
+            run = write_run(f"{name}{seed}", rounds_of(1, values), SESSION, **about)
     return run.parent
 
 
 def test_the_same_server_is_nothing_to_say(write_run: Write) -> None:
     for name in "ab":
         run = write_run(name, [{"session": 1, "round": 1, "accuracy": 0.5}], SESSION, variant=name)
-    (run / "scenario.yaml").write_text("rounds: {server: synchronous}\n")  # older runs lack this key
+    (run / "scenario.yaml").write_text(SYNCHRONOUS)  # older runs lack this key
     assert several_servers(load_runs(run.parent).info) == ""
 
 
 def test_servers_of_one_name_are_told_apart_by_the_parameters_that_differ(write_run: Write) -> None:
     for buffer in (5, 10):
-        run = write_run(f"b{buffer}", [{"session": 1, "round": 1}], SESSION, variant=f"b{buffer}")
-        (run / "scenario.yaml").write_text(
-            f"rounds: {{server: {{name: fedbuff, concurrency: 20, buffer: {buffer}}}}}\n"
-        )
+        server = {"name": "fedbuff", "concurrency": 20, "buffer": buffer}
+        about = {"variant": f"b{buffer}", "scenario": {"rounds": {"server": server}}}
+        run = write_run(f"b{buffer}", [{"session": 1, "round": 1}], SESSION, **about)
     assert several_servers(load_runs(run.parent).info) == (
         "a round means different things in these variants (rounds.server: b5 fedbuff (buffer 5), b10 fedbuff (buffer"
         " 10))"
@@ -74,9 +73,8 @@ def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> N
 def test_several_servers_without_training_draw_no_front(write_run: Write) -> None:
     """Without training, and with rounds that cannot be compared, there are no points for a Pareto front."""
     for name in ("waits", "buffers"):
-        run = write_run(name, [{"session": 1, "round": 1}], [{"session": 1, "labels": ""}], variant=name)
-        server = "{name: fedbuff, buffer: 10}" if name == "buffers" else "synchronous"
-        (run / "scenario.yaml").write_text(f"rounds: {{server: {server}}}\n")
+        about = {"variant": name, "scenario": FEDBUFF if name == "buffers" else SYNCHRONOUS}
+        run = write_run(name, [{"session": 1, "round": 1}], [{"session": 1, "labels": ""}], **about)
     drawn = figures(compare(run.parent))
     assert "comparison" in drawn
     assert "comparison_pareto" not in drawn
@@ -109,10 +107,8 @@ def write_grid(write_run: Write, server: Callable[[str, str], str], accuracy: fl
         for name in "ab":
             rounds = [{"session": 1, "round": 1, "accuracy": accuracy}]
             about = {"variant": name, "setting": {"lr": value}, "reference": "a"}
-            run = write_run(f"grid/lr-{value}/{name}", rounds, SESSION, **about)
-            (run / "scenario.yaml").write_text(
-                f"learning: {{local: {{lr: {value}}}}}\nrounds: {{server: {server(value, name)}}}\n"
-            )
+            scenario = f"learning: {{local: {{lr: {value}}}}}\nrounds: {{server: {server(value, name)}}}\n"
+            run = write_run(f"grid/lr-{value}/{name}", rounds, SESSION, scenario=scenario, **about)
     return run.parents[1]
 
 

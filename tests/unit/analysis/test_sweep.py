@@ -17,12 +17,12 @@ from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
 from edgefl.analysis.figures.sweep import heat_figure, sweep_figure
 from edgefl.analysis.measures.metrics import spent_in_run
 from edgefl.analysis.measures.service import services_of
-from edgefl.analysis.measures.sweep import _series
-from edgefl.analysis.measures.sweep_verdicts import verdicts
+from edgefl.analysis.measures.sweep import _series, verdicts
 from edgefl.analysis.page.units import axis_of
 from edgefl.analysis.reports.sweep import _caption, _explanations, grid_key, headline, sweep
 from edgefl.analysis.runs.choices import Metric
 from edgefl.analysis.runs.scenario_keys import differing, flat
+from tests.unit.analysis.conftest import change, rounds_of
 
 Write = Callable[..., Path]
 
@@ -34,26 +34,20 @@ def study(write_run: Write, *, powers: tuple[float, ...] = (23.0,), accuracy: fl
             for variant, lr in (("ours", 0.1), ("slow", 0.01)):
                 for seed in (1, 2):
                     setting = {"bandwidth": f"{hz / 1e6:g} MHz", "power": f"{power_dbm:g}"}
-                    low = 0.1 if accuracy else ""
+                    radio = {"bandwidth_hz": hz, "power_dbm": power_dbm}
+                    scenario = {"seed": seed, "radio": radio, "learning": {"local": {"lr": lr}}}
+                    first = accuracy if lr == 0.1 else 0.1 if accuracy else ""
                     path = write_run(
                         f"{hz:g}-{power_dbm:g}/{variant}/{seed}",
-                        [
-                            {"session": 1, "round": 1, "accuracy": accuracy if lr == 0.1 else low},
-                            {"session": 1, "round": 2, "accuracy": accuracy},
-                        ],
+                        rounds_of(1, [first, accuracy]),
                         [{"session": 1}],
                         variant=variant,
                         seed=seed,
                         reference="ours",
                         setting=setting,
+                        scenario=scenario,
                     )
-                    table = (
-                        (path / "rounds.csv").read_text().replace(",10.0,8.0,", f",{latency_s + seed},8.0,")
-                    )
-                    (path / "rounds.csv").write_text(table)
-                    radio = {"bandwidth_hz": hz, "power_dbm": power_dbm}
-                    scenario = {"seed": seed, "radio": radio, "learning": {"local": {"lr": lr}}}
-                    (path / "scenario.yaml").write_text(yaml.safe_dump(scenario))
+                    change(path, "rounds", latency_s=latency_s + seed)
     return path.parents[2]
 
 
@@ -191,10 +185,8 @@ def test_the_accuracies_of_two_seeds_have_a_range(write_run: Write) -> None:
     for hz in (20.0, 100.0):
         for seed, accuracy in ((1, 0.8), (2, 0.9)):
             rounds, setting = [{"session": 1, "round": 1, "accuracy": accuracy}], {"bandwidth": f"{hz:g} Hz"}
-            path = write_run(
-                f"{hz}/a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed, setting=setting
-            )
-            (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": {"bandwidth_hz": hz}}))
+            about = {"seed": seed, "setting": setting, "scenario": {"radio": {"bandwidth_hz": hz}}}
+            path = write_run(f"{hz}/a/{seed}", rounds, [{"session": 1}], variant="a", **about)
     found = sweep(path.parents[2], metric="accuracy")
     assert headline(found).iloc[0, 0] == "85.0 (80.0–90.0)"
     assert _caption(found).endswith("(2 seeds, mean and range)")
@@ -251,12 +243,12 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
     for lr, best in ((1e-5, 0.1), (0.02, 0.6)):
         path = write_run(
             f"lr-{lr}",
-            [{"session": 1, "round": n, "accuracy": value} for n, value in ((1, 0.1), (2, best))],
+            rounds_of(1, [0.1, best]),
             [{"session": 1}],
             variant="v",
             setting={"lr": f"{lr:g}"},
+            scenario={"learning": {"local": {"lr": lr}}},
         )
-        (path / "scenario.yaml").write_text(yaml.safe_dump({"learning": {"local": {"lr": lr}}}))
     for target, peak in {"95%": "peak", "95% of v": "v's peak", "95% of best": "the best peak"}.items():
         found = sweep(path.parent, target=target)
         assert found.table["not_reached"].tolist() == [1, 0]
@@ -270,11 +262,8 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
 def test_first_rounds_are_those_that_all_values_have(write_run: Write) -> None:
     # at 100 Hz session 1 ends after its poorest round, which alone is compared
     for hz, accuracies in ((20.0, (0.2, 0.6, 0.7)), (100.0, (0.4,))):
-        rounds = [{"session": 1, "round": n, "accuracy": a} for n, a in enumerate(accuracies, 1)]
-        path = write_run(
-            f"{hz}/a/1", rounds, [{"session": 1}], variant="a", setting={"bandwidth": f"{hz:g} Hz"}
-        )
-        (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": {"bandwidth_hz": hz}}))
+        about = {"setting": {"bandwidth": f"{hz:g} Hz"}, "scenario": {"radio": {"bandwidth_hz": hz}}}
+        path = write_run(f"{hz}/a/1", rounds_of(1, accuracies), [{"session": 1}], variant="a", **about)
     table = sweep(path.parents[2]).table
     assert table["accuracy_first_mean"].tolist() == pytest.approx([0.2, 0.4])
 
@@ -383,8 +372,9 @@ def test_efficient_points_are_those_that_nothing_beats() -> None:
 def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) -> None:
     """Curves are step functions, so in the middle of round 2 (10 s, 5 J) they have the first round's accuracy."""
     for seed, low in ((1, 0.2), (2, 0.4)):
-        rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, low), (2, 0.8))]
-        root = write_run(f"a/{seed}", rounds, [{"session": 1}], variant="a", seed=seed).parent
+        root = write_run(
+            f"a/{seed}", rounds_of(1, [low, 0.8]), [{"session": 1}], variant="a", seed=seed
+        ).parent
     runs = load_runs(root)
     (times_s, over_s, std), (joules, over_j, _) = curves_of(runs.rounds, services_of(runs))
     at = np.searchsorted(times_s, 15.0)
@@ -398,10 +388,8 @@ def test_curves_hold_the_last_accuracy_and_average_over_seeds(write_run: Write) 
 
 def test_joules_of_curves_are_those_of_a_run_that_ends_there(write_run: Write) -> None:
     """Rounds of 5 J end after 5, 10 and 15 J; the tails that would follow add 4, 1 and 0 J, in each cell."""
-    rounds = [{"session": 1, "round": t, "accuracy": a} for t, a in ((1, 0.2), (2, 0.4), (3, 0.8))]
-    path = write_run("a", rounds, [{"session": 1}])
-    table = pd.read_csv(path / "rounds.csv").assign(energy_cut_j=[4.0, 1.0, 0.0])
-    table.to_csv(path / "rounds.csv", index=False)
+    path = write_run("a", rounds_of(1, [0.2, 0.4, 0.8]), [{"session": 1}])
+    change(path, "rounds", energy_cut_j=[4.0, 1.0, 0.0])
     runs = load_runs(path)
     assert list(spent_in_run(runs.rounds)) == [9.0, 11.0, 15.0]
     _, (joules, over_j, _) = curves_of(runs.rounds, services_of(runs))
@@ -425,8 +413,8 @@ def test_a_grid_of_one_number_is_known(write_run: Write) -> None:
                 [{"session": 1}],
                 variant="a",
                 setting={axis: str(value) for axis, value in grid.items()},
+                scenario={"radio": grid},
             )
-            (path / "scenario.yaml").write_text(yaml.safe_dump({"radio": grid}))
         return path.parent
 
     assert grid_key(load_settings(one := root("one", [{"x_hz": 1.0}, {"x_hz": 2.0}]))) == "radio.x_hz"

@@ -9,13 +9,10 @@ import pytest
 from edgefl.analysis import compare, load_runs, metrics
 from edgefl.analysis.measures.targets import Target, apart, target_of, targets_of
 from edgefl.analysis.runs.load import Runs
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
 SESSIONS = [{"session": 1, "accuracy_start": 0.1}]
-
-
-def rounds(*accuracies: float) -> list[dict]:
-    return [{"session": 1, "round": t, "accuracy": a} for t, a in enumerate(accuracies, start=1)]
 
 
 @pytest.mark.parametrize(
@@ -46,8 +43,8 @@ def test_several_targets_are_kept_once_in_their_order() -> None:
 
 def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
     """Run b reaches half of a's peak, 0.4, in round 2, 0.5 in round 3, and half of its own peak in round 1."""
-    write_run("a", rounds(0.8, 0.8, 0.8), SESSIONS, variant="a", reference="a")
-    root = write_run("b", rounds(0.3, 0.4, 0.6), SESSIONS, variant="b", reference="a").parent
+    write_run("a", rounds_of(1, [0.8, 0.8, 0.8]), SESSIONS, variant="a", reference="a")
+    root = write_run("b", rounds_of(1, [0.3, 0.4, 0.6]), SESSIONS, variant="b", reference="a").parent
     comparison = compare(root, target=["50%", 0.5, "50% of b", "50% of best"])
     of_b = comparison.to_targets[comparison.to_targets["variant"] == "b"].set_index("target")
     assert of_b["rounds_to_target_mean"].to_dict() == {"50%": 2, "0.5": 3, "50% of b": 1, "50% of best": 2}
@@ -59,15 +56,15 @@ def test_absolute_and_relative_targets_side_by_side(write_run: Write) -> None:
 
 
 def test_an_absolute_target_that_is_missed_is_infinite(write_run: Write) -> None:
-    runs = load_runs(write_run("a", rounds(0.3, 0.4), SESSIONS))
+    runs = load_runs(write_run("a", rounds_of(1, [0.3, 0.4]), SESSIONS))
     times = metrics.time_to_target(runs.rounds, runs.sessions, reference=None, target=0.5)
     assert math.isinf(times.rounds_to_target[0])
 
 
 def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Write) -> None:
     """Without a reference, targets and ratios are relative to the first variant, a; b misses 95 % of a's peak."""
-    write_run("a", rounds(0.8), SESSIONS)
-    root = write_run("b", rounds(0.6), SESSIONS).parent
+    write_run("a", rounds_of(1, [0.8]), SESSIONS)
+    root = write_run("b", rounds_of(1, [0.6]), SESSIONS).parent
     comparison = compare(root)
     assert comparison.targets == (Target(0.95, peak="a"),)
     assert comparison.detail["target_accuracy"].tolist() == pytest.approx([0.76, 0.76])
@@ -86,7 +83,7 @@ def test_without_a_reference_a_share_is_of_the_first_variants_peak(write_run: Wr
 
 def test_a_target_of_a_variant_that_is_not_there_is_refused(write_run: Write) -> None:
     with pytest.raises(ValueError, match=r"no variant 'averge'; known: a, best"):
-        compare(write_run("a", rounds(0.8), SESSIONS), target="95% of averge")
+        compare(write_run("a", rounds_of(1, [0.8]), SESSIONS), target="95% of averge")
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,11 @@ MEASURED = sections("""
 def measured(write_run: Write, variant: str, seed: int, lr: float) -> Path:
     """Return two sessions of three measured rounds each."""
     places = [(session, number) for session in (1, 2) for number in (1, 2, 3)]
-    rounds = [{"session": session, "round": number} for session, number in places]
-    path = write_run(
-        f"{variant}/{seed}", rounds, [{"session": 1}, {"session": 2}], variant=variant, seed=seed
-    )
-    table = pd.read_csv(path / "rounds.csv").assign(theory_lr=lr, **MEASURED)
-    table.to_csv(path / "rounds.csv", index=False)
-    return path.parents[1]
+    rounds = [
+        {"session": session, "round": number, "theory_lr": lr, **MEASURED} for session, number in places
+    ]
+    sessions = [{"session": 1}, {"session": 2}]
+    return write_run(f"{variant}/{seed}", rounds, sessions, variant=variant, seed=seed).parents[1]
 
 
 @pytest.mark.usefixtures("rendered")

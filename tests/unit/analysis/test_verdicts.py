@@ -19,7 +19,7 @@ LAST: list[Path] = []  # folder of the last comparison
 
 
 def verdicts(
-    write_run: Write, runs: Rounds, reference: str | None = "ours", target: float = 0.8
+    write_run: Write, runs: Rounds, reference: str | None = "ours", target: float | tuple[()] = 0.8
 ) -> tuple[str, ...]:
     """Return the sentences for runs of one round each."""
     for variant, seeds in runs.items():
@@ -150,11 +150,8 @@ def test_without_training_a_round_is_compared(write_run: Write) -> None:
 
 def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(write_run: Write) -> None:
     """Without a target, the accuracies of the only round are compared; they differ by 9 and 11 points."""
-    for variant, accuracy in (("a", (0.5, 0.5)), ("b", (0.59, 0.61))):
-        for seed in (1, 2):
-            row = {"session": 1, "round": 1, "accuracy": accuracy[seed - 1]}
-            root = write_run(f"{variant}/{seed}", [row], [{"session": 1}], variant=variant, seed=seed)
-    assert compare(root.parents[1], target=()).verdicts == (
+    runs = {"a": [(10.0, 5.0, 0.5)] * 2, "b": [(10.0, 5.0, 0.59), (10.0, 5.0, 0.61)]}
+    assert verdicts(write_run, runs, None, target=()) == (
         "b has 10.0 points more accuracy than a over the first round of a session (2 seeds: +9.0 to +11.0).",
     )
 
@@ -184,11 +181,8 @@ def test_without_a_target_accuracies_over_the_rounds_there_are_are_compared(writ
 def test_small_unknown_and_no_differences_of_accuracy(
     write_run: Write, a: tuple[float, ...], b: tuple[float | None, ...], says: str
 ) -> None:
-    for variant, accuracies in (("a", a), ("b", b)):
-        for seed, accuracy in enumerate(accuracies, 1):
-            row = {"session": 1, "round": 1} | ({} if accuracy is None else {"accuracy": accuracy})
-            root = write_run(f"{variant}/{seed}", [row], [{"session": 1}], variant=variant, seed=seed)
-    (said,) = compare(root.parents[1], target=()).verdicts
+    runs = {name: [(10.0, 5.0, accuracy or 0.0) for accuracy in of] for name, of in (("a", a), ("b", b))}
+    (said,) = verdicts(write_run, runs, None, target=())
     assert said.startswith(says)
 
 

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from edgefl.analysis import handover_figures, load_runs
@@ -12,6 +11,7 @@ from edgefl.analysis.runs.vocabulary import CAUSES, EVENTS, OUTCOMES, PING_PONG_
 from edgefl.engine.parts import Outcome
 from edgefl.engine.records import EventName
 from edgefl.engine.settings import HandoverSettings
+from tests.unit.analysis.conftest import change
 
 Write = Callable[..., Path]
 ROOT = Path(__file__).parents[3]
@@ -39,8 +39,7 @@ def test_an_unknown_outcome_is_refused_by_name(outcome: str) -> None:
 )
 def test_the_place_of_an_unknown_word_is_named(write_run: Write, table: str, column: str, word: str) -> None:
     path = write_run("a", ROUNDS, SESSIONS)
-    file = path / f"{table}.csv"
-    pd.read_csv(file).assign(**{column: word}).to_csv(file, index=False)
+    change(path, table, **{column: word})
     with pytest.raises(ValueError, match=rf"a/{table}\.csv: unknown word '{word}'"):
         handover_figures(load_runs(path))
 

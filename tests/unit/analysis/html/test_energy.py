@@ -2,29 +2,13 @@
 
 import re
 
-import pandas as pd
-
 from edgefl.analysis import load_runs
 from edgefl.analysis.html.energy import energy
 from tests.unit.analysis.conftest import write_run
 
 
 def section(tmp_path, rows: list[dict]) -> str:  # type: ignore[no-untyped-def]
-    path = write_run(tmp_path / "a", [{"session": 1, "round": 1}], [{"session": 1}])
-    names = [
-        "receive_j",
-        "transmit_j",
-        "circuit_j",
-        "compute_j",
-        "tail_j",
-        "energy_j",
-        "idle_j",
-        "total_j",
-        "wasted_j",
-    ]
-    pd.DataFrame(rows, columns=["device", *names, "class"]).fillna(0.0).to_csv(
-        path / "ledger.csv", index=False
-    )
+    path = write_run(tmp_path / "a", [{"session": 1, "round": 1}], [{"session": 1}], ledger=rows)
     return energy(load_runs(path))
 
 
@@ -33,7 +17,7 @@ def test_segments_are_shares_of_the_longest_bar(tmp_path) -> None:  # type: igno
     phone = {"receive_j": 2.0, "transmit_j": 4.0, "circuit_j": 1.0, "compute_j": 4.0, "idle_j": 2.0}
     phone |= {"energy_j": 10.0, "total_j": 12.0, "class": "phone"}
     meter = {"transmit_j": 4.0, "energy_j": 4.0, "total_j": 4.0, "class": "<meter>"}
-    text = section(tmp_path, [{"device": 0, **phone}, {"device": 1, **meter}])
+    text = section(tmp_path, [phone, meter])
     bars = re.findall(r'<dt>(.*?)</dt><dd><span class="bar" aria-hidden="true">(.*?)</span>', text)
     found = {label: re.findall(r"left:([\d.]+)%;width:([\d.]+)%", parts) for label, parts in bars}
     spans = {label: [(float(left), float(width)) for left, width in of] for label, of in found.items()}

@@ -4,9 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pytest
-import yaml
 
 from edgefl.analysis import load_runs
 from edgefl.analysis.html.energy import energy
@@ -15,7 +13,6 @@ from edgefl.analysis.html.words import summary
 
 LEARNING = {"model": "logistic", "dataset": {"name": "digits"}, "algorithm": {"name": "fedavg"}}
 LAYOUT = {"rings": 0, "isd_m": 500.0, "sectors": 1, "azimuth_deg": 0.0, "federations": "all"}
-LEDGER = ("receive_j", "transmit_j", "compute_j", "tail_j", "energy_j", "idle_j", "total_j", "wasted_j")
 BEGIN = "{} in one cell train the model logistic on the data set digits with the algorithm fedavg."
 
 
@@ -26,12 +23,10 @@ def add(write_run: Callable[..., Path]) -> Callable[..., Path]:
     def write(variant: str, seed: int = 1, *, devices: int = 2, rings: int = 0, **more: Any) -> Path:
         learning: dict[str, Any] | None = more.pop("learning", LEARNING)
         about = {"variant": variant, "seed": seed, "study": "s", **more}
-        path = write_run(f"{variant}{seed}", [{"session": 1, "round": 1}], [{"session": 1}], **about)
-        scenario: dict[str, Any] = {"cell": {"radius_m": 100.0}, "layout": LAYOUT | {"rings": rings}}
-        (path / "scenario.yaml").write_text(yaml.safe_dump(scenario | {"learning": learning}))
-        ledger = pd.DataFrame({"device": range(devices)} | dict.fromkeys(LEDGER, 0.0))
-        ledger.to_csv(path / "ledger.csv", index=False)
-        return path.parent
+        layout = LAYOUT | {"rings": rings}
+        about["scenario"] = {"cell": {"radius_m": 100.0}, "layout": layout, "learning": learning}
+        about["ledger"] = [{}] * devices
+        return write_run(f"{variant}{seed}", [{"session": 1, "round": 1}], [{"session": 1}], **about).parent
 
     return write
 

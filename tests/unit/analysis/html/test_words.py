@@ -7,8 +7,15 @@ import pandas as pd
 
 from edgefl.analysis import load_runs, report_network
 from edgefl.analysis.html.words import _one, comparison, outcome_table, session_table
-from edgefl.analysis.measures.further import further
+from edgefl.analysis.measures.notes import further
 from edgefl.analysis.page.report import noted
+from tests.unit.analysis.conftest import change
+
+
+def told(run: Path) -> str:
+    """Return the summary of a run."""
+    runs = load_runs(run)
+    return " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callable[..., Path]) -> None:
@@ -22,14 +29,12 @@ def test_a_session_without_rounds_has_no_rounds_and_no_energy(write_run: Callabl
 
 def test_energy_of_unused_updates_is_told_if_there_is_any(write_run: Callable[..., Path]) -> None:
     path = write_run("a", [{"session": 1, "round": n, "energy_j": 5.0} for n in (1, 2)], [{"session": 1}])
-    rounds = pd.read_csv(path / "rounds.csv")
     for wasted_j, ends in (
         (0.0, "2 of 2 participations completed."),
         (0.5, "10.0 % of the energy went into"),
     ):
-        rounds.assign(energy_wasted_j=wasted_j).to_csv(path / "rounds.csv", index=False)
-        runs = load_runs(path)
-        text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+        change(path, "rounds", energy_wasted_j=wasted_j)
+        text = told(path)
         assert ends in text
         assert ("not used" in text) is (wasted_j > 0)
 
@@ -38,13 +43,12 @@ def test_handovers_back_to_the_previous_cell_are_counted_within_a_stated_time(
     write_run: Callable[..., Path],
 ) -> None:
     """Returns after a longer stay are not counted, so the sentence and the table say what they count."""
-    path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}])
-    rows = [(1.0, "handover", 1, ""), (1.5, "handover", 1, "ping_pong"), (9.0, "handover", 1, "")]
-    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "detail"])
-    events.assign(session=None, stay_s=1.0, interruption_s=0.0).to_csv(path / "events.csv", index=False)
-    runs = load_runs(path)
-    text = _one(runs, next(runs.info.itertuples()))[-1].replace("\N{NO-BREAK SPACE}", " ")
-    assert text == "1 of 3 handovers went back to the previous cell within 1 s (ping-pong)."
+    events = [
+        {"time_s": time_s, "event": "handover", "device": 1, "detail": detail}
+        for time_s, detail in ((1.0, ""), (1.5, "ping_pong"), (9.0, ""))
+    ]
+    path = write_run("a", [{"session": 1, "round": 1}], [{"session": 1}], events=events)
+    assert told(path).endswith(" 1 of 3 handovers went back to the previous cell within 1 s (ping-pong).")
     ((_, table),) = report_network(path).tables
     assert table.loc["Ping-pong within 1 s (%)"].tolist() == ["33.3"]
 
@@ -57,24 +61,21 @@ def test_the_best_model_is_one_that_a_round_made_and_pilot_rounds_are_counted(
         {"session": 1, "round": 1, "accuracy": 0.5, "phase": "pilot"},
         {"session": 2, "round": 1, "accuracy": 0.4},
     ]
-    runs = load_runs(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
-    text = " ".join(_one(runs, next(runs.info.itertuples()))).replace("\N{NO-BREAK SPACE}", " ")
+    text = told(write_run("a", rounds, [{"session": 1}, {"session": 2, "accuracy_start": 0.9}]))
     assert "2 training rounds, 1 of them in pilot sessions, took" in text
-    runs = load_runs(write_run("untrained", [{"session": 1, "round": 1}], [{"session": 1}], variant="b"))
-    assert "1 session with 1 round took" in " ".join(_one(runs, next(runs.info.itertuples())))
+    untrained = write_run("untrained", [{"session": 1, "round": 1}], [{"session": 1}], variant="b")
+    assert "1 session with 1 round took" in told(untrained)
     assert "; the best after a round is 50.0 %, in session 1, round 1." in text
     assert "open with models of 90.0 % accuracy." in text
 
 
 def overlapping(write_run: Callable[..., Path]) -> Path:
     """Write an asynchronous server's run of one session with two models, from updates of staleness 1 and 2."""
-    stale = [{"staleness_mean": mean, "staleness_max": 2 * mean} for mean in (1.0, 2.0)]
-    path = write_run("a", [{"session": 1, "round": n + 1} for n in range(2)], [{"session": 1}])
-    rounds = pd.read_csv(path / "rounds.csv")
-    rounds.assign(**pd.DataFrame(stale)).to_csv(path / "rounds.csv", index=False)
-    devices = pd.read_csv(path / "devices.csv")
-    devices["outcome"], devices["dispatch"] = ["completed", "surplus_uplink"], [1, 2]
-    devices.to_csv(path / "devices.csv", index=False)
+    rounds = [
+        {"session": 1, "round": n, "staleness_mean": float(n), "staleness_max": 2.0 * n} for n in (1, 2)
+    ]
+    path = write_run("a", rounds, [{"session": 1}])
+    change(path, "devices", outcome=["completed", "surplus_uplink"], dispatch=[1, 2])
     return path
 
 
@@ -116,10 +117,8 @@ def test_sessions_of_several_cells_and_devices_without_coverage_are_counted(
         ((1, 2), some.format(2, "2 devices")),
         ((0, 1), some.format(1, "1 device")),
     ):
-        rounds = pd.read_csv(path / "rounds.csv")
-        rounds.assign(out_of_coverage=without).to_csv(path / "rounds.csv", index=False)
-        runs = load_runs(path)
-        text = " ".join(_one(runs, next(runs.info.itertuples())))
+        change(path, "rounds", out_of_coverage=without)
+        text = told(path)
         assert "2 sessions in 2 cells with 2 training rounds" in text
         assert said in text
         assert ("coverage" in text) is bool(said)

@@ -1,0 +1,154 @@
+"""Notes for readers of compared runs: the runs' own, further columns, and what makes runs unlike or all alike."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from edgefl.analysis.measures.metrics import (
+    SESSION,
+    SPELL,
+    rounds_of_all,
+    tested_by_all,
+    training_rounds,
+    unpaired,
+)
+from edgefl.analysis.measures.scope import MOST_LISTED, left_out
+from edgefl.analysis.page.formatting import amount, count_of, first_rounds_named, joined
+from edgefl.analysis.runs.choices import FIRST_ROUNDS
+from edgefl.analysis.runs.load import Runs
+
+BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
+NUMBER = re.compile(r"\d[\d.]*")
+# table, column, how its rows are summarised, sentence
+FURTHER = (
+    ("rounds", "staleness_mean", "mean", "Devices' updates were on average {} models old (staleness)."),
+    ("devices", "epsilon", "max", "The largest privacy loss epsilon of a device in a recorded round is {}."),
+)
+
+
+def own_notes(info: pd.DataFrame) -> list[str]:
+    """Return the runs' notes, each with its number of runs; after `MOST_LISTED` only a count.
+
+    Notes that differ only in their numbers are told once, with the numbers of the first run.
+    """
+    runs_with = dict[tuple[str, int], list[tuple[Any, str]]]()
+    for path, notes in zip(info["path"], info["notes"], strict=True):
+        kinds = Counter[str]()  # a run's own notes of one kind, such as on two cells, stay apart
+        for note in dict.fromkeys(notes):
+            kind = NUMBER.sub("", note)
+            runs_with.setdefault((kind, kinds[kind]), []).append((path, note))
+            kinds[kind] += 1
+    said = [_of_runs(found, len(info)) for found in runs_with.values()]
+    more = len(said) - MOST_LISTED
+    return (
+        said if more <= 0 else [*said[:MOST_LISTED], f"{count_of(more, 'more note')} in the runs' run.json"]
+    )
+
+
+def _of_runs(found: Sequence[tuple[Any, str]], runs: int) -> str:
+    """Return a note with the number of runs that have it; `found` has each run's path and wording."""
+    path, note = found[0]
+    if runs == 1:
+        return note
+    if any(other != note for _, other in found):
+        return f"{len(found)} of {runs} runs, for example {path}: {note}"
+    return f"{len(found)} of {runs} runs ({path}{' first' * (len(found) > 1)}): {note}"
+
+
+def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Note that sites send with different power in different bands, as they do unless the power is set."""
+    found = {(keys.get(BAND), keys.get(POWER)) for keys in points}
+    numbers = sorted(
+        (hz, dbm) for hz, dbm in found if isinstance(hz, int | float) and isinstance(dbm, int | float)
+    )
+    if len(dict(numbers)) < len(numbers) or len({dbm for _, dbm in numbers}) < 2:
+        return []
+    told = [f"{dbm:.3g} dBm at {hz / 1e6:g} MHz" for hz, dbm in numbers]
+    told = told if len(told) <= MOST_LISTED else [told[0], "…", told[-1]]
+    return [f"sites send with {joined(told)}: {POWER} follows {BAND} unless it is set"]
+
+
+def further(runs: Runs, variant: str, seed: int | None = None) -> Iterator[tuple[str, str, str]]:
+    """Yield heading, number and sentence for each additional column with values in a variant's runs or one seed."""
+    some = runs.info[(runs.info["variant"] == variant) & (seed is None or runs.info["seed"] == seed)]
+    for name, column, how, sentence in FURTHER:
+        # a table of devices is large, so it is read only if it has the column
+        if not any(column in _columns(Path(path, f"{name}.csv")) for path in some["path"]):
+            continue
+        table = getattr(runs, name)
+        rows = table.loc[(table["variant"] == variant) & (seed is None or table["seed"] == seed), column]
+        if rows.notna().any():
+            number = amount(getattr(rows, how)())
+            yield f"{column.replace('_mean', '')}, {how}", number, sentence.format(number)
+
+
+def _columns(file: Path) -> list[str]:
+    if not file.is_file():
+        return []
+    with file.open(encoding="utf-8") as lines:
+        return lines.readline().strip().split(",")
+
+
+def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool) -> list[str]:
+    """Return notes on trained runs, given the sessions in `detail`; see `verdicts` for `by_rounds`."""
+    notes = left_out(detail)
+    if listed := unpaired(detail, "labels"):
+        what = f"the variants had different labels in session {listed} of one seed"
+        notes.append(f"{what}: this is not a paired comparison")
+    if not by_rounds:
+        return notes
+    training = compared_rounds(rounds, detail)
+    return notes + _fewer_rounds(training) + (_other_tests(training) if target else [])
+
+
+def compared_rounds(rounds: pd.DataFrame, detail: pd.DataFrame) -> pd.DataFrame:
+    """Keep the training rounds of the sessions of `detail` that are compared."""
+    return training_rounds(rounds).merge(detail.loc[detail["in_scope"], SESSION], on=SESSION)
+
+
+def first_rounds_of(training: pd.DataFrame) -> int:
+    """Return the number of first rounds that are averaged, fewer than usual if all variants have fewer rounds."""
+    return min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
+
+
+def identical(rounds: pd.DataFrame) -> list[str]:
+    """Return a note for each group of variants that have the same rounds, to the last digit."""
+    alike: dict[bytes, list[str]] = {}
+    for variant, own in rounds.groupby("variant", sort=False):
+        content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
+        alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
+    return [
+        f"variants {joined(group)} gave identical results: the settings in which they differ had no effect"
+        for group in alike.values()
+        if len(group) > 1
+    ]
+
+
+def _fewer_rounds(training: pd.DataFrame) -> list[str]:
+    """Return a note if variants have tested different rounds, so that fewer count than `verdicts.first_of` names."""
+    of_all = tested_by_all(training)
+    early = training["round"] <= FIRST_ROUNDS
+    if not (early & training["accuracy"].notna() & ~of_all).any():
+        return []
+    least = (
+        training["round"].where(early & of_all).groupby([training[name] for name in SPELL]).nunique().min()
+    )
+    most = first_rounds_of(training)
+    fewer = f", in one session only {least}" if least < most else ""
+    which = f"{first_rounds_named(most)} are over the rounds that all variants tested in a session"
+    return [f"accuracies of the {which}{fewer}"]
+
+
+def _other_tests(training: pd.DataFrame) -> list[str]:
+    """Return a note if variants test their models in different rounds of the same session."""
+    shared = training["accuracy"].notna() & (training["round"] <= rounds_of_all(training))
+    if not (shared & ~tested_by_all(training)).any():
+        return []
+    return [
+        "variants test their models in different rounds, and only a tested model can reach a target, so the costs of"
+        " a target compare only roughly"
+    ]
