@@ -296,7 +296,8 @@ def never_inside(world: World) -> Iterator[str]:
         ids = f"{', '.join(map(str, never[:3]))}{', ...' * (len(never) > 3)}"
         yield (
             f"devices: {len(never):,} of {world.count:,} devices are in no cell at {len(times_s):,} times of the run"
-            f" (device{'s' * (len(never) > 1)} {ids}), and so train no model: compare the times and places of devices.mobility with the cells"
+            f" (device{'s' * (len(never) > 1)} {ids}), and so train no model: compare the times and places of"
+            " devices.mobility with the cells"
         )
 
 
