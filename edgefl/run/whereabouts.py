@@ -80,9 +80,12 @@ def beyond_traces(world: World) -> Iterator[str]:
         then = ", but idle power still counts" if world.fleet.idle_power_w.any() else ""
         if world.sections.duration_s is None:
             then = ", and a run without duration_s cannot go on without devices"
+        shorter = (
+            f"set duration_s to at most {last_s:.6g}, or " if last_s else ""
+        )  # a trace may be one instant
         yield (
             f"devices.mobility: the trace ends at {last_s:,.6g} s of {until_s:,.6g} s: from then on no device is"
-            f" present{then}; set duration_s to at most {last_s:.6g}, or use a longer trace"
+            f" present{then}; {shorter}use a longer trace"
         )
 
 
