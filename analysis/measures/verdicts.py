@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.measures.averages import COSTS, Costs, bounded
+from edgefl.analysis.measures.averages import Costs, bounded
 from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
 from edgefl.analysis.measures.targets import Target
@@ -91,13 +91,14 @@ def ratios(
     """
     scope = detail[detail["in_scope"] & detail["rounds_to_target"].notna()]
     spells = bounded(scope)
-    costs = Costs.of(spells, list(COSTS)) if target else Costs(totals)
+    least = {cost: f"{cost}_at_least" for cost in TO_TARGET}
+    costs = Costs.of(spells, list(least.values())) if target else Costs(totals)
     rows = []
     for name in variants:
         own = spells[spells["variant"] == name]
         row: dict[str, object] = {"missed": int(own["missed"].sum()), "of": len(own)}
         for cost in TO_TARGET if target else OF_ROUND:
-            found = costs.ratio(cost, {"variant": name}, {"variant": base})
+            found = costs.ratio(least.get(cost, cost), {"variant": name}, {"variant": base})
             row |= ratio_columns(cost, found)
         rows.append(row)
     return pd.DataFrame(rows, index=list(variants))
@@ -265,8 +266,8 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     )
     if missed:
         return f"{name} misses {target.short}{own} in {missed} of {count_of(len(spells), 'session')}."
-    means = spells.groupby("seed")[list(COSTS)].mean()
-    both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
+    means = spells.groupby("seed")[list(TO_TARGET)].mean()
+    both = zip(TO_TARGET, (TIME_UNITS, ENERGY_UNITS), strict=True)
     words = [with_unit(means[cost].mean(), units) for cost, units in both]
     seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one run"
     return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."
