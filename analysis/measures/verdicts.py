@@ -29,6 +29,7 @@ ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` that differs between seeds
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LOWER_TARGET = "give a lower target to compare their costs"
+EXACTLY = 1e-9  # ratios that differ by less are equal; sums in another order differ in their last digits
 MOST_DIGITS = 4  # of a ratio with an interval that fewer digits would hide
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
@@ -212,7 +213,8 @@ def on_further_target(
 
 def _equal(time: Ratio, energy: Ratio) -> bool:
     """Return whether two variants have equal costs with each of several seeds."""
-    return time.pairs > 1 and {*time.ends, *energy.ends} == {1.0}
+    ends = (*time.ends, *energy.ends)
+    return time.pairs > 1 and all(math.isclose(end, 1, rel_tol=EXACTLY) for end in ends)
 
 
 def _needs_exactly(base: str, task: str, seeds: int) -> str:
@@ -234,7 +236,7 @@ def _bound(ratio: float, sign: float) -> str:
 def with_ends(ratio: Ratio) -> tuple[str, str]:
     """Write a mean ratio, and the ends of its interval, with as many digits as their difference needs."""
     values = (ratio.mean, *ratio.ends)
-    equal = math.isclose(min(values), max(values), rel_tol=1e-9)
+    equal = math.isclose(min(values), max(values), rel_tol=EXACTLY)
     for digits in (2, 3, MOST_DIGITS):
         mean, *ends = (two_digits(value, digits) for value in values)
         hidden = {mean, *ends} == {mean} or (ratio.decided and mean == two_digits(1.0, digits))

@@ -24,7 +24,7 @@ from edgefl.analysis.measures.scope import on_power, own_notes, own_seeds, refer
 from edgefl.analysis.measures.sweep_verdicts import verdicts
 from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.measures.verdicts import ratio_of, two_digits
+from edgefl.analysis.measures.verdicts import EXACTLY, ratio_of, with_ends
 from edgefl.analysis.page.formatting import (
     NOTHING,
     counts_of,
@@ -244,10 +244,10 @@ def _ratio(row: pd.Series, cost: str) -> str:
     found = ratio_of(row, cost)
     if math.isnan(found.mean):
         return NOTHING
-    if (found.mean, *found.ends) == (1, 1, 1):
+    if all(math.isclose(ratio, 1, rel_tol=EXACTLY) for ratio in (found.mean, *found.ends)):
         return "1"
-    interval = "" if found.pairs < 2 else f" ({'–'.join(map(two_digits, found.ends))})"
-    return two_digits(found.mean) + interval
+    mean, ends = with_ends(found)
+    return mean if found.pairs < 2 else f"{mean} ({ends.replace(' to ', '–')})"
 
 
 def _caption(sweep: Sweep) -> str:
