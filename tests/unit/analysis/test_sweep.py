@@ -12,6 +12,7 @@ import yaml
 from PIL import Image
 
 from edgefl.analysis import compare, load_runs, load_settings
+from edgefl.analysis.commands.line import main
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
@@ -471,3 +472,15 @@ def test_another_target_leaves_the_files_of_the_study_alone(write_run: Write) ->
     before = {file: file.read_bytes() for file in root.glob("sweep*")}
     assert sweep(root, keys=["bandwidth_hz"], target=0.5).out == root / "target-0.5"
     assert {file: file.read_bytes() for file in root.glob("sweep*")} == before
+
+
+def test_a_result_prints_what_its_command_prints(
+    write_run: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = study(write_run)
+    found = sweep(root, keys=["bandwidth_hz"], target=0.5)
+    main(["sweep", str(root), "--key", "bandwidth_hz", "--target", "0.5"])
+    printed = capsys.readouterr().out
+    found.print()
+    assert capsys.readouterr().out == printed
+    assert "Costs against radio.bandwidth_hz" in printed
