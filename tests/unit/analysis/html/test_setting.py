@@ -81,6 +81,14 @@ def test_a_single_device_trains(add: Callable[..., Path]) -> None:
     assert told(add("a", devices=1))[0] == BEGIN.replace("train ", "trains ").format("1 device")
 
 
+def test_devices_that_never_took_part_are_not_counted_as_training(add: Callable[..., Path]) -> None:
+    """A device that is out of coverage all the time spends no energy."""
+    folder = add("a", devices=3)
+    ledger = pd.read_csv(folder / "a1" / "ledger.csv")
+    ledger.assign(energy_j=[1.0, 0.0, 1.0]).to_csv(folder / "a1" / "ledger.csv", index=False)
+    assert told(folder)[0] == BEGIN.format("2 of 3 devices")
+
+
 def test_an_own_learner_trains_and_a_workload_does_not(add: Callable[..., Path]) -> None:
     folder = add("a", learning=None, learner={"name": "my_learner:Ridge", "resumable": False})
     assert told(folder)[0] == "2 devices in one cell train with the learner my_learner:Ridge."
