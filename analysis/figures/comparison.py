@@ -172,8 +172,9 @@ def _cost_bars(ax: Axes, comparison: Comparison, styles: Styles, cost: str, word
     elif len(groups) > 6:
         groups = [str(session) for session in comparison.sessions]
         ax.set_xlabel("session", labelpad=1)
-    unit, size = unit_for(scope[cost], words[1])
-    sessions = scope[["variant", "seed", "missed"]].assign(group=place, spent=scope[cost] / size)
+    spent = scope[f"{cost}_at_least"]
+    unit, size = unit_for(spent, words[1])
+    sessions = scope[["variant", "seed", "missed"]].assign(group=place, spent=spent / size)
     by_seed = sessions.groupby(["variant", "group", "seed"]).agg(
         spent=("spent", "mean"), missed=("missed", "sum")
     )

@@ -55,13 +55,14 @@ def sweep_figure(sweep: Sweep) -> Figure:
     label, size = axis_of(key, sweep.table[key])
     styles = series_styles(list(dict.fromkeys(sweep.table["series"])))
     for ax, cost in zip(axes, sweep.costs, strict=True):
-        unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
+        means = means_of(sweep.table, cost)
+        unit, scale = unit_for(means, UNITS[cost])
         for name, style in styles.items():
             rows = sweep.table[sweep.table["series"] == name].sort_values(key)
             # side by side, since one series would hide the whisker of another series with equal values
             shift = DODGE * (list(styles).index(name) - (len(styles) - 1) / 2)
             spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
-            x, y = rows[key] / size + shift * spread, rows[f"{cost}_mean"] / scale
+            x, y = rows[key] / size + shift * spread, means_of(rows, cost) / scale
             ax.errorbar(
                 x,
                 y,
@@ -76,8 +77,7 @@ def sweep_figure(sweep: Sweep) -> Figure:
                 zorder=4,
             )
             mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
-        tallest = float(sweep.table[f"{cost}_mean"].max())
-        tops = sweep.table[f"{cost}_mean"] + _whiskers(sweep.table, cost, sweep.layout)[1]
+        tallest, tops = float(means.max()), means + _whiskers(sweep.table, cost, sweep.layout)[1]
         # with two seeds a whisker may be many times the mean; cutting it off keeps the curves from being flat
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
         ax.set_ylabel(textwrap.fill(label_of(cost, sweep.target, unit), WIDEST_LABEL))
@@ -104,8 +104,13 @@ def _whiskers(rows: pd.DataFrame, cost: str, layout: Layout) -> np.ndarray:
     return np.array([rows[f"{cost}_{layout.spread}"].fillna(0)] * 2, float)
 
 
+def means_of(rows: pd.DataFrame, cost: str) -> pd.Series:
+    """Return a metric's means, or of a target's cost the lower bounds, which are the means unless it was missed."""
+    return rows[f"{cost}_at_least" if cost.endswith("_to_target") else f"{cost}_mean"]
+
+
 def lower_bounds(rows: pd.DataFrame, cost: str) -> pd.Series:
-    """Mark the rows in which a target was missed: their cost includes whole sessions and is a lower bound."""
+    """Mark the rows in which a target was missed: only a lower bound of their cost is known."""
     return (rows["not_reached"] > 0) & cost.endswith("_to_target")
 
 
@@ -114,17 +119,15 @@ def heat_figure(sweep: Sweep) -> Figure:
     cost = sweep.costs[0]
     names = list(dict.fromkeys(sweep.table["series"]))[:MOST_MAPS]
     across, down = sweep.keys
-    unit, scale = unit_for(sweep.table[f"{cost}_mean"], UNITS[cost])
+    shown = sweep.table.assign(shown=means_of(sweep.table, cost))
+    unit, scale = unit_for(shown["shown"], UNITS[cost])
     columns, rows = (sorted(sweep.table[key].unique()) for key in sweep.keys)
     figure, axes = panels(len(names), 0.7 + len(names) * (0.55 + 0.3 * len(rows)), sharex=True)
-    finite = sweep.table[f"{cost}_mean"] / scale
-    limits = {"vmin": finite.min(), "vmax": finite.max()}
+    limits = {"vmin": shown["shown"].min() / scale, "vmax": shown["shown"].max() / scale}
     (x_label, x_size), (y_label, y_size) = axis_of(across, columns), axis_of(down, rows)
     for ax, name in zip(axes, names, strict=True):
-        own = sweep.table[sweep.table["series"] == name]
-        grid = own.pivot(index=down, columns=across, values=f"{cost}_mean").reindex(
-            index=rows, columns=columns
-        )
+        own = shown[shown["series"] == name]
+        grid = own.pivot(index=down, columns=across, values="shown").reindex(index=rows, columns=columns)
         bounds = own.assign(lower=lower_bounds(own, cost).astype(int))
         lower = bounds.pivot(index=down, columns=across, values="lower").reindex_like(grid)
         # the lightness of cividis changes evenly, also for colour-blind readers and in greyscale

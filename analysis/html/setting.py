@@ -24,12 +24,14 @@ class _Facts(NamedTuple):
 
 def setting(runs: Runs) -> str:
     """Describe the devices, cells and learning of all runs in a sentence; values that differ are listed with `or`."""
-    devices = sorted(set(runs.ledger.groupby(RUN).size()))
+    all_devices = runs.ledger.groupby(RUN)["energy_j"]
+    devices, active = (sorted(set(counts)) for counts in (all_devices.size(), all_devices.agg(_active)))
     facts = [_facts(run) for run in runs.info.itertuples()]
     places = [where for _, where in sorted({(of.cells, of.where) for of in facts})]
     cells = sorted({of.cells for of in facts})
     where = joined(places, "or") if len(places) <= MOST_NAMED else f"{cells[0]} to {cells[-1]} cells"
-    s = "s" if devices == [1] else ""
+    s = "s" if active == [1] else ""
+    part = f"{_numbers(active).rpartition(' ')[0]} of " if active != devices else ""
     learning = [of.parts for of in facts if "model" in of.parts]
     learners = [of.parts for of in facts if "learner" in of.parts]
     work = []
@@ -42,7 +44,12 @@ def setting(runs: Runs) -> str:
         work.append(
             f"run{s} a workload without training" if work else f"run{s} a workload; nothing is trained"
         )
-    return f"{_numbers(devices)} in {where} {', or '.join(work)}."
+    return f"{part}{_numbers(devices)} in {where} {', or '.join(work)}."
+
+
+def _active(joules: pd.Series) -> int:
+    """Count the devices that took part in a round; a device out of coverage all the time spends nothing."""
+    return int(joules.gt(0).sum()) or len(joules)
 
 
 def seeds_of(info: pd.DataFrame) -> str:

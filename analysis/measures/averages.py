@@ -16,8 +16,12 @@ from edgefl.analysis.runs.clock import Clock
 
 FOUND = Paired._fields
 ENDINGS = ("mean", "std", "ci")
-# cost of a target -> the column that replaces it if the session missed the target
-COSTS = {"seconds_to_target": "session_s", "joules_to_target": "session_j"}
+# cost of a target -> the cost of the whole session, a lower bound if the session missed the target
+COSTS = {
+    "rounds_to_target": "session_rounds",
+    "seconds_to_target": "session_s",
+    "joules_to_target": "session_j",
+}
 PER_SESSION = [
     *("accuracy_start", "accuracy_round_1", "accuracy_first"),
     *("rounds_to_target", "seconds_to_target", "joules_to_target", "probe_rounds", "gain"),
@@ -147,13 +151,14 @@ def with_metrics(
 
 
 def bounded(spells: pd.DataFrame) -> pd.DataFrame:
-    """Count the whole length of a session that missed the target as its cost of reaching the target, a lower bound.
+    """Bound the costs of reaching the target from below: a session that missed the target counts in full.
 
     Returns:
-        the sessions, with the additional columns `targets` (whether there is a target to reach) and `missed`.
+        the sessions, with the additional columns NAME_at_least of each cost, `targets` (whether there is a target to
+        reach) and `missed`.
     """
     missed = spells["rounds_to_target"].eq(float("inf"))
-    least = {cost: spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}
+    least = {f"{cost}_at_least": spells[cost].mask(missed, spells[whole]) for cost, whole in COSTS.items()}
     return spells.assign(targets=spells["rounds_to_target"].notna(), missed=missed, **least)
 
 
@@ -161,19 +166,23 @@ def of_variants(detail: pd.DataFrame, totals: pd.DataFrame, variants: Sequence[s
     """Make a comparison's table, a row per variant."""
     scope = detail[detail["in_scope"]]
     adaptation = Costs.of(scope, PER_SESSION).table(PER_SESSION, variants).set_index("variant")
-    reached = pd.DataFrame([_reached(scope[scope["variant"] == name]) for name in variants], index=variants)
+    reached = pd.DataFrame([_sped_up(scope[scope["variant"] == name]) for name in variants], index=variants)
     runs = Costs(totals).table(PER_RUN, variants).set_index("variant")
     parts = [runs[["seeds"]], adaptation.drop(columns="seeds"), reached, runs.drop(columns="seeds")]
     return pd.concat(parts, axis=1).reset_index(names="variant")
 
 
-def _reached(spells: pd.DataFrame) -> dict[str, object]:
-    """Return how often a target was missed, a lower bound on the target's cost, and the reference's speed-up."""
-    timed = bounded(spells[spells["rounds_to_target"].notna()])
-    row: dict[str, object] = {"rounds_to_target_median": timed["rounds_to_target"].median()}
-    for cost in COSTS:
-        row[f"{cost}_at_least"] = timed[cost].groupby(timed["seed"]).mean().mean()
-    row |= {"not_reached": int(timed["missed"].sum()), "targets": len(timed)}
+def reached(spells: pd.DataFrame) -> dict[str, object]:
+    """Return lower bounds on a target's costs, averaged over seeds, and how many sessions missed the target."""
+    timed = bounded(spells)
+    names = [f"{cost}_at_least" for cost in COSTS]
+    least: dict[str, object] = timed.groupby("seed")[names].mean().mean().to_dict()
+    return least | {"not_reached": int(timed["missed"].sum()), "targets": int(timed["targets"].sum())}
+
+
+def _sped_up(spells: pd.DataFrame) -> dict[str, object]:
+    """Return a target's lower bounds and misses, the median of its rounds, and the reference's speed-up."""
+    row = {"rounds_to_target_median": spells["rounds_to_target"].median(), **reached(spells)}
     for unit in metrics.KINDS:  # without a reference there is no speed-up
         row[f"speed_up_{unit}_median"] = spells.get(f"speed_up_{unit}", pd.Series(dtype=float)).median()
     return row
@@ -194,7 +203,7 @@ def to_targets(
 
     Returns:
         target, variant, {rounds,seconds,joules}_to_target_mean, _std, _ci (inf if any session missed the target),
-        seconds_to_target_at_least, joules_to_target_at_least, not_reached, targets, speed_up_rounds_median, ...
+        {rounds,seconds,joules}_to_target_at_least, not_reached, targets, speed_up_rounds_median, ...
     """
     costs = [f"{unit}_to_target" for unit in metrics.KINDS]
     tables = []
@@ -204,8 +213,8 @@ def to_targets(
             times = times.merge(metrics.speed_up(times, reference=reference), on=SESSION, how="left")
         times = times.merge(scope[SESSION], on=SESSION).assign(target=target.key)
         table = Costs.of(times, costs, ["target"]).table(costs, variants).drop(columns="seeds")
-        reached = [_reached(times[times["variant"] == name]) for name in table["variant"]]
-        tables.append(table.join(pd.DataFrame(reached)))
+        found = [_sped_up(times[times["variant"] == name]) for name in table["variant"]]
+        tables.append(table.join(pd.DataFrame(found)))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
 
 

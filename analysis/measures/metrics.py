@@ -205,8 +205,9 @@ def time_to_target(
 
     Returns:
         variant, seed, cell, session, target_accuracy, rounds_to_target, seconds_to_target, joules_to_target (inf: not
-        reached; NaN: no accuracy to compare with), probe_rounds, session_s and session_j (of the whole session: lower
-        bounds of the cost if the target was not reached). There is one row per session with a training round.
+        reached; NaN: no accuracy to compare with), probe_rounds, and session_rounds, session_s and session_j, of the
+        whole session (lower bounds of the costs if the target was not reached). There is one row per session with a
+        training round.
 
     Source: J (31) and Table VII. Joules and seconds are simulated here; J assumes constants per round.
     """
@@ -215,7 +216,9 @@ def time_to_target(
         wanted = target_accuracy(rounds, reference=reference, target=target)
     training = _judged(training_rounds(spells)).merge(wanted, on=SPELL, how="left")
     times = training.groupby(SESSION).agg(
-        target_accuracy=("target_accuracy", "first"), tested=("accuracy", "count"), trained=("round", "size")
+        target_accuracy=("target_accuracy", "first"),
+        tested=("accuracy", "count"),
+        session_rounds=("round", "size"),
     )
     whole = spells.groupby(SESSION).agg(
         session_s=("end_s", "max"), session_j=("spent_j", "last"), all_rounds=("round", "size")
@@ -223,7 +226,7 @@ def time_to_target(
     starts = sessions.drop_duplicates(SESSION).set_index(SESSION)["start_s"]
     times = times.join(whole).join(starts)
     times["session_s"] -= times["start_s"]
-    times["probe_rounds"] = times["all_rounds"] - times["trained"]
+    times["probe_rounds"] = times["all_rounds"] - times["session_rounds"]
     reached = training[training["accuracy"] >= training["target_accuracy"] - TIE].drop_duplicates(SESSION)
     first = reached.set_index(SESSION)[["round", "end_s", "spent_j"]].reindex(times.index)
     nothing = times["target_accuracy"].isna() | (times["tested"] == 0)
@@ -232,7 +235,7 @@ def time_to_target(
     times["seconds_to_target"] = (first["end_s"] - times["start_s"]).fillna(missing)
     times["joules_to_target"] = first["spent_j"].fillna(missing)
     columns = ["target_accuracy", "rounds_to_target", "seconds_to_target", "joules_to_target"]
-    return times[[*columns, "probe_rounds", "session_s", "session_j"]].reset_index()
+    return times[[*columns, "probe_rounds", "session_rounds", "session_s", "session_j"]].reset_index()
 
 
 def speed_up(times: pd.DataFrame, *, reference: str) -> pd.DataFrame:

@@ -20,6 +20,7 @@ from edgefl.analysis.measures.scope import MOST_LISTED, left_out
 from edgefl.analysis.page.formatting import amount, count_of, first_rounds_named, joined
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.scenario_keys import differing, of_points
 
 BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
 NUMBER = re.compile(r"\d[\d.]*")
@@ -115,17 +116,26 @@ def first_rounds_of(training: pd.DataFrame) -> int:
     return min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
 
 
-def identical(rounds: pd.DataFrame) -> list[str]:
-    """Return a note for each group of variants that have the same rounds, to the last digit."""
+def identical(rounds: pd.DataFrame, info: pd.DataFrame) -> list[str]:
+    """Return a note for each group of variants that have the same rounds, to the last digit.
+
+    Args:
+        info: the runs, as in `Runs.info`.
+    """
     alike: dict[bytes, list[str]] = {}
     for variant, own in rounds.groupby("variant", sort=False):
         content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
         alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
-    return [
-        f"variants {joined(group)} gave identical results: the settings in which they differ had no effect"
-        for group in alike.values()
-        if len(group) > 1
-    ]
+    points, notes = of_points(info), []
+    for group in alike.values():
+        by_setting: dict[Any, list[dict[str, Any]]] = {}
+        for (setting, variant), keys in points.items():
+            by_setting.setdefault(setting, []).extend([keys] * (variant in group))
+        differ = any(differing(own) for own in by_setting.values())
+        why = "the settings in which they differ had no effect" if differ else "their settings are the same"
+        if len(group) > 1:
+            notes.append(f"variants {joined(group)} gave identical results: {why}")
+    return notes
 
 
 def _fewer_rounds(training: pd.DataFrame) -> list[str]:

@@ -173,8 +173,8 @@ class Sweep(Found):
         table: one row per series and value: series, a column per key, setting, variant, seeds, NAME_mean, _std and
             _ci of seconds_to_target, joules_to_target, rounds_to_target, accuracy_first, latency_s, round_energy_j,
             energy_j, simulated_s, with _low and _high, the ends of the 95 % interval (of costs on a logarithmic
-            scale, so that no cost is below zero), or of the range of two seeds; not_reached and targets, the numbers
-            of missed and of all targets. A missed target counts with the costs of the whole session, a lower bound.
+            scale, so that no cost is below zero), or of the range of two seeds. If any session missed the target,
+            `_to_target_mean` is inf; `_to_target_at_least`, not_reached and targets are those of a comparison.
             With one key there are also NAME_ratio, _ratio_low, _ratio_high (of the interval, also with two seeds) and
             _pairs, for time and energy to the target or of a round: the cost divided by the cost at the series' first
             value, paired by seed.

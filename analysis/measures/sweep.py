@@ -18,10 +18,14 @@ from edgefl.analysis.runs.load import Settings, named
 from edgefl.analysis.runs.scenario_keys import differing
 
 MEASURED = ("seconds_to_target", "joules_to_target", "rounds_to_target", "accuracy_first")
-Points = Mapping[Any, Mapping[str, Any]]  # setting and variant -> dotted key -> value
+Place = Any  # setting and variant
+Points = Mapping[Place, Mapping[str, Any]]  # dotted key -> value
+Bounds = Mapping[Place, Mapping[str, object]]  # what `averages.reached` returns
 
 
-def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]) -> Costs:
+def _measured(
+    by_setting: Settings, goals: Sequence[Target], reference: str | None, notes: list[str]
+) -> tuple[Costs, Bounds]:
     """Measure the costs of all runs, a row per setting, variant and seed; a note names the runs that are left out."""
     totals, details, rounds = [], [], []
     wanted = _wanted(by_setting, goals[0], reference) if goals else None
@@ -43,9 +47,13 @@ def _by_seed(by_setting: Settings, goals: Sequence[Target], reference: str | Non
     ].to_numpy()
     scope_of(scoped, [])
     notes += left_out(scoped)
-    by_run = averages.bounded(detail[scoped["in_scope"]]).groupby(run)
-    means = by_run[list(MEASURED)].mean().join(by_run[["missed", "targets"]].sum()).reset_index()
-    return Costs(pd.concat(totals, ignore_index=True).merge(means, on=run, how="left"), ("setting",))
+    own = scoped["in_scope"]
+    reached = {
+        place: averages.reached(spells[own[spells.index]])
+        for place, spells in detail.groupby(["setting", "variant"])
+    }
+    means = detail[own].groupby(run)[list(MEASURED)].mean().reset_index()
+    return Costs(pd.concat(totals, ignore_index=True).merge(means, on=run, how="left"), ("setting",)), reached
 
 
 def _wanted(by_setting: Settings, goal: Target, reference: str | None) -> pd.DataFrame:
@@ -72,14 +80,14 @@ def table_of(
     Relative targets refer to the best accuracy of `reference` over all settings; notes on runs that are left out are
     appended to `notes`.
     """
-    costs = _by_seed(by_setting, goals, reference, notes)
-    table = _means(costs, points, keys)
+    costs, reached = _measured(by_setting, goals, reference, notes)
+    table = _means(costs, reached, points, keys)
     if len(keys) == 1:
         _add_ratios(table, costs, TO_TARGET if goals else OF_ROUND)
     return table.assign(setting=[named(setting, " ") for setting in table["setting"]])
 
 
-def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
+def _means(costs: Costs, reached: Bounds, points: Points, keys: Sequence[str]) -> pd.DataFrame:
     """Average costs over seeds; rows are sorted by series, then by the keys' values."""
     names, wanted = _series(points, keys), [*MEASURED, *OF_ROUND, "energy_j", "simulated_s"]
     table = costs.table(wanted, list(dict.fromkeys(costs.by_seed["variant"])))
@@ -87,9 +95,7 @@ def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
     table.insert(0, "series", [names[place] for place in places])
     for number, key in enumerate(keys, start=1):
         table.insert(number, key, [points[place][key] for place in places])
-    counts = costs.by_seed.groupby(["setting", "variant"])[["missed", "targets"]].sum()
-    for column, counted in (("not_reached", "missed"), ("targets", "targets")):
-        table[column] = [int(counts.loc[[place], counted].iloc[0]) for place in places]
+    table = table.join(pd.DataFrame([reached[place] for place in places]))
     for name in wanted:
         each = zip(table[f"{name}_mean"], table[f"{name}_ci"], table["seeds"], strict=True)
         shown = [shown_ends(*one, positive=name != "accuracy_first") for one in each]
@@ -102,12 +108,13 @@ def _means(costs: Costs, points: Points, keys: Sequence[str]) -> pd.DataFrame:
 def _add_ratios(table: pd.DataFrame, costs: Costs, names: Sequence[str]) -> None:
     """Add NAME_ratio, _ratio_low, _ratio_high and _pairs: costs divided by those at the series' first value, by seed.
 
-    The columns are NaN where a target was missed with any seed: these costs are lower bounds, and the other seeds
-    alone would favour a value that often misses.
+    The columns are NaN where a target was missed with any seed: the other seeds alone would favour a value that often
+    misses.
     """
-    hit = costs.by_seed.groupby(["setting", "variant"])["missed"].transform("sum") == 0
+    infinite = costs.by_seed[list(names)].eq(float("inf")).any(axis=1)
+    missed = infinite.groupby([costs.by_seed[name] for name in ("setting", "variant")]).transform("any")
     reached = Costs(
-        costs.by_seed.assign(**{name: costs.by_seed[name].where(hit) for name in names}), costs.at
+        costs.by_seed.assign(**{name: costs.by_seed[name].mask(missed) for name in names}), costs.at
     )
     first = table.groupby("series", sort=False)[["setting", "variant"]].transform("first").to_dict("records")
     both = list(zip(table[["setting", "variant"]].to_dict("records"), first, strict=True))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from edgefl.analysis.measures.averages import COSTS, Costs, bounded
+from edgefl.analysis.measures.averages import Costs, bounded
 from edgefl.analysis.measures.metrics import SESSION, of_run, time_to_target, training_rounds
 from edgefl.analysis.measures.notes import compared_rounds, first_rounds_of
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET
@@ -29,6 +29,7 @@ ALIKE = 0.01  # accuracy; variants that differ by less are named together
 # part of run.json's `stopped` that differs between seeds
 WHEN_STOPPED = r" \(round [^)]*\)|, in the last after [^;]*"
 LOWER_TARGET = "give a lower target to compare their costs"
+EXACTLY = 1e-9  # ratios that differ by less are equal; sums in another order differ in their last digits
 MOST_DIGITS = 4  # of a ratio with an interval that fewer digits would hide
 LARGEST = 1000.0  # beyond this ratio, or below its inverse, a bound is written instead of a number
 
@@ -91,13 +92,14 @@ def ratios(
     """
     scope = detail[detail["in_scope"] & detail["rounds_to_target"].notna()]
     spells = bounded(scope)
-    costs = Costs.of(spells, list(COSTS)) if target else Costs(totals)
+    least = {cost: f"{cost}_at_least" for cost in TO_TARGET}
+    costs = Costs.of(spells, list(least.values())) if target else Costs(totals)
     rows = []
     for name in variants:
         own = spells[spells["variant"] == name]
         row: dict[str, object] = {"missed": int(own["missed"].sum()), "of": len(own)}
         for cost in TO_TARGET if target else OF_ROUND:
-            found = costs.ratio(cost, {"variant": name}, {"variant": base})
+            found = costs.ratio(least.get(cost, cost), {"variant": name}, {"variant": base})
             row |= ratio_columns(cost, found)
         rows.append(row)
     return pd.DataFrame(rows, index=list(variants))
@@ -211,7 +213,8 @@ def on_further_target(
 
 def _equal(time: Ratio, energy: Ratio) -> bool:
     """Return whether two variants have equal costs with each of several seeds."""
-    return time.pairs > 1 and {*time.ends, *energy.ends} == {1.0}
+    ends = (*time.ends, *energy.ends)
+    return time.pairs > 1 and all(math.isclose(end, 1, rel_tol=EXACTLY) for end in ends)
 
 
 def _needs_exactly(base: str, task: str, seeds: int) -> str:
@@ -233,7 +236,7 @@ def _bound(ratio: float, sign: float) -> str:
 def with_ends(ratio: Ratio) -> tuple[str, str]:
     """Write a mean ratio, and the ends of its interval, with as many digits as their difference needs."""
     values = (ratio.mean, *ratio.ends)
-    equal = math.isclose(min(values), max(values), rel_tol=1e-9)
+    equal = math.isclose(min(values), max(values), rel_tol=EXACTLY)
     for digits in (2, 3, MOST_DIGITS):
         mean, *ends = (two_digits(value, digits) for value in values)
         hidden = {mean, *ends} == {mean} or (ratio.decided and mean == two_digits(1.0, digits))
@@ -265,8 +268,8 @@ def _reaches(spells: pd.DataFrame, name: str, target: Target) -> str:
     )
     if missed:
         return f"{name} misses {target.short}{own} in {missed} of {count_of(len(spells), 'session')}."
-    means = spells.groupby("seed")[list(COSTS)].mean()
-    both = zip(COSTS, (TIME_UNITS, ENERGY_UNITS), strict=True)
+    means = spells.groupby("seed")[list(TO_TARGET)].mean()
+    both = zip(TO_TARGET, (TIME_UNITS, ENERGY_UNITS), strict=True)
     words = [with_unit(means[cost].mean(), units) for cost, units in both]
     seeds = f"the mean of {len(means)} seeds" if len(means) > 1 else "one run"
     return f"{name} reaches {target.short}{own} {' and '.join(words)} after a session's start ({seeds})."

@@ -97,6 +97,10 @@ class Found:
         report: Report = self.written_by.report(self)
         return replace(report, figures=self.written_by.figures(self)) if drawn else report
 
+    def print(self, console: Console | None = None, *, explain: bool = False) -> None:
+        """Print what the command prints, see `Report.print`."""
+        self.report(drawn=False).print(console, explain=explain)
+
 
 Kind = TypeVar("Kind", bound=Found)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from edgefl.analysis.measures.results import Comparison
-from edgefl.analysis.measures.verdicts import first_of, two_digits
+from edgefl.analysis.measures.verdicts import first_of, ratio_of, with_ends
 from edgefl.analysis.page.formatting import (
     ENERGY_UNITS,
     NOTHING,
@@ -203,10 +203,13 @@ def _adaptation(comparison: Comparison, table: pd.DataFrame) -> Columns:
 
 def _ratios(comparison: Comparison, word: str, cost: str) -> Column:
     """Write the ratio of each variant's cost to the base's cost; the base itself gets 1, but a bound gets none."""
-    ratios = zip(comparison.table["variant"], comparison.table[f"{cost}_ratio"], strict=True)
     cells = [
-        NOTHING if math.isnan(ratio) else "1" if name == comparison.base else two_digits(ratio)
-        for name, ratio in ratios
+        NOTHING
+        if math.isnan(row[f"{cost}_ratio"])
+        else "1"
+        if row["variant"] == comparison.base
+        else with_ends(ratio_of(row, cost))[0]
+        for _, row in comparison.table.iterrows()
     ]
     return Column(f"{word} relative to {comparison.base}", f"{word.lower()} ratio", cells)
 

@@ -94,6 +94,7 @@ def _by_class(runs: Runs) -> pd.DataFrame | None:
 
 ROUND = [*RUN, "cell", "session", "phase", "round"]
 ROUNDING = 1e-9  # smaller gaps between rounds, as a share of a run's time, are rounding errors of sums
+RESIDUE = 1e-12  # smaller waits, as a share of the simulated time so far, are rounding errors of differences
 
 
 def breakdown(runs: Runs, by_class: pd.DataFrame | None = None) -> pd.DataFrame:
@@ -149,7 +150,8 @@ def _participations(devices: pd.DataFrame, rounds: pd.DataFrame) -> pd.DataFrame
     if "access_s" in done:
         lasts["access_s"] = done["access_s"]
     done = done.assign(**lasts)
-    done["waiting_s"] = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
+    waits = done["uplink_end_s"] - done["start_s"] - done[list(lasts)].sum(axis=1)
+    done["waiting_s"] = waits.mask(waits.abs() <= RESIDUE * done["uplink_end_s"], 0.0)
     done["early"] = done["downlink_start_s"] < done["start_s"]  # an asynchronous server
     done["waiting_s"] = done["waiting_s"].mask(done.groupby(RUN)["early"].transform("any"))
     names = [*lasts, "waiting_s"]

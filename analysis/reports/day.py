@@ -140,8 +140,8 @@ def _openings(
     kinds = bounded(kinds[kinds["in_scope"]])
     kinds = kinds.assign(
         accuracy_start=100 * kinds["accuracy_start"],
-        seconds=kinds["seconds_to_target"],
-        joules=kinds["joules_to_target"],
+        seconds=kinds["seconds_to_target_at_least"],
+        joules=kinds["joules_to_target_at_least"],
     )
     means = {name: (name, "mean") for name in ("accuracy_start", "seconds", "joules")}
     return kinds.groupby(RUN).agg(**means, missed=("missed", "any")).reset_index(), goal, scope

@@ -9,14 +9,22 @@ import typer
 from matplotlib.figure import Figure
 
 from edgefl.analysis.figures.pareto import pareto_figure
-from edgefl.analysis.figures.sweep import UNITS, heat_figure, label_of, lower_bounds, sweep_figure, words_of
+from edgefl.analysis.figures.sweep import (
+    UNITS,
+    heat_figure,
+    label_of,
+    lower_bounds,
+    means_of,
+    sweep_figure,
+    words_of,
+)
 from edgefl.analysis.measures import sweep as numbers
 from edgefl.analysis.measures.notes import on_power, own_notes
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import own_seeds, reference_of
 from edgefl.analysis.measures.targets import Target, apart, check_known, target_of, untrained, with_peaks
 from edgefl.analysis.measures.uncertainty import LEAST, shown_ends
-from edgefl.analysis.measures.verdicts import ratio_of, two_digits
+from edgefl.analysis.measures.verdicts import EXACTLY, ratio_of, with_ends
 from edgefl.analysis.page.formatting import (
     NOTHING,
     counts_of,
@@ -198,10 +206,11 @@ def headline(sweep: Sweep) -> pd.DataFrame:
     costs = TO_TARGET if sweep.target else OF_ROUND
     rows = [row for _, row in table.iterrows()]
     for cost in sweep.shown:
-        unit, size = unit_for(table[f"{cost}_mean"], UNITS[cost])
+        means = means_of(table, cost)
+        unit, size = unit_for(means, UNITS[cost])
         texts[label_of(cost, sweep.target, unit)] = [
-            f"> {lower_bound(row[f'{cost}_mean'] / size)}" if lower else _mean(row, cost, size, sweep.layout)
-            for lower, row in zip(lower_bounds(table, cost), rows, strict=True)
+            f"> {lower_bound(mean / size)}" if lower else _mean(row, cost, size, sweep.layout)
+            for lower, mean, row in zip(lower_bounds(table, cost), means, rows, strict=True)
         ]
         if f"{cost}_ratio" in table:
             kind = "time" if cost == costs[0] else "energy"
@@ -234,10 +243,10 @@ def _ratio(row: pd.Series, cost: str) -> str:
     found = ratio_of(row, cost)
     if math.isnan(found.mean):
         return NOTHING
-    if (found.mean, *found.ends) == (1, 1, 1):
+    if all(math.isclose(ratio, 1, rel_tol=EXACTLY) for ratio in (found.mean, *found.ends)):
         return "1"
-    interval = "" if found.pairs < 2 else f" ({'–'.join(map(two_digits, found.ends))})"
-    return two_digits(found.mean) + interval
+    mean, ends = with_ends(found)
+    return mean if found.pairs < 2 else f"{mean} ({ends.replace(' to ', '–')})"
 
 
 def _caption(sweep: Sweep) -> str:
@@ -316,8 +325,8 @@ def _pareto(sweep: Sweep) -> Figure:
     points = {
         "series": table["series"],
         "label": [", ".join(f"{v / size:g}" for v, size in zip(row, sizes, strict=True)) for row in values],
-        "time_s": table[f"{time}_mean"],
-        "energy_j": table[f"{energy}_mean"],
+        "time_s": means_of(table, time),
+        "energy_j": means_of(table, energy),
         "missed": lower_bounds(table, time),
     }
     words = words_of(time, sweep.target), words_of(energy, sweep.target)

@@ -100,7 +100,7 @@ def several_servers(info: pd.DataFrame) -> str:
         return ""
     alike = len(set(names.values())) < len(set(servers.values()))  # servers differ in parameters only
     shown = servers if alike else names
-    told = list(dict.fromkeys(f"{variant} {server}" for (_, variant), server in shown.items()))
+    told = list(dict.fromkeys(_both(variant, server) for (_, variant), server in shown.items()))
     by_variant = len(told) == info["variant"].nunique()  # otherwise the server is an axis of the grid
     where, told = ("variants", told) if by_variant else ("settings", list(dict.fromkeys(shown.values())))
     return f"a round means different things in these {where} (rounds.server: {', '.join(told)})"
@@ -117,6 +117,11 @@ def without_rounds(table: pd.DataFrame, several: str) -> pd.DataFrame:
     begins = (*METRICS, "gain", "speed_up_rounds")
     counted = [column for column in table if str(column).startswith(begins)]
     return table.assign(**dict.fromkeys(counted, math.nan)) if several else table
+
+
+def _both(variant: str, server: str) -> str:
+    """Name a variant and its server, once if they have the same name."""
+    return server if variant == server.partition(" ")[0] else f"{variant} {server}"
 
 
 def _server(name: str, keys: dict[str, Any], differ: Sequence[str]) -> str:

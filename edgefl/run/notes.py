@@ -137,7 +137,7 @@ def _never_aggregated(rules: RoundSettings, counts: Counts, there: int, reach: s
     needed = f", and a round needs {least} updates (rounds.min_updates)" if least > 1 else ""
     remedies = [
         *["a longer rounds.deadline_s lets more updates arrive"] * (rules.deadline_s is not None),
-        *["a lower rounds.min_updates requires fewer updates"] * (least > 1),
+        *["a lower rounds.min_updates requires fewer updates"] * (least > 1 and counts.completed > 0),
     ]
     in_all = sum(counts.rounds[cell] for cell in without)
     rounds = f"{in_all:,} round{'s' * (in_all != 1)}"
@@ -319,11 +319,12 @@ def _two_bands_at_once(radio: RadioSettings) -> Iterator[str]:
 
 
 def _seconds(value: float) -> str:
-    """Format a time in seconds: 6.4412 as `6.44 s`, 86400.0 as `86,400 s`."""
-    if value >= 100:
-        return f"{value:,.0f} s"
-    decimals = 2 - math.floor(math.log10(value)) if value > 0 else 0
-    return f"{round(value, decimals):g} s"
+    """Format a time as the run's last line does, 0.6775 as `678 ms`; longer times in seconds, such as `86,400 s`."""
+    number, unit = (value / 1e-3, "ms") if 0 < value < 1 else (value, "s")
+    if number >= 100:
+        return f"{number:,.0f} {unit}"
+    decimals = 2 - math.floor(math.log10(number)) if number > 0 else 0
+    return f"{round(number, decimals):g} {unit}"
 
 
 def _of_gains(gains: LargeScaleGains, counts: Counts) -> Iterator[str]:

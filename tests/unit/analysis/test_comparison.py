@@ -229,5 +229,12 @@ def test_variants_with_identical_rounds_are_named(write_study: Callable[..., Pat
         for table in ("rounds", "sessions"):
             text = (root / "previous" / f"seed-{seed}" / f"{table}.csv").read_text()
             (root / "average" / f"seed-{seed}" / f"{table}.csv").write_text(text)
-    said = "variants average and previous gave identical results: the settings in which they differ had no effect"
-    assert said in compare(root).notes
+    for rate, why in (
+        (0.2, "the settings in which they differ had no effect"),
+        (0.1, "their settings are the same"),
+    ):
+        for variant, lr in (("average", rate), ("previous", 0.1)):
+            for seed in (1, 2):
+                scenario = f"seed: {seed}\nlearning: {{local: {{lr: {lr}}}}}\n"
+                (root / variant / f"seed-{seed}" / "scenario.yaml").write_text(scenario)
+        assert f"variants average and previous gave identical results: {why}" in compare(root).notes

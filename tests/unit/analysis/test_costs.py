@@ -13,7 +13,7 @@ from edgefl.analysis.commands.line import main
 from edgefl.analysis.measures.cost_analysis import cost_analysis
 from edgefl.analysis.measures.energy import energy_by_class
 from edgefl.analysis.page.formatting import ENERGY_UNITS
-from edgefl.analysis.reports.costs import _spreads, breakdown, report_costs
+from edgefl.analysis.reports.costs import _participations, _spreads, breakdown, report_costs
 from tests.unit.analysis.conftest import change
 
 Write = Callable[..., Path]
@@ -76,6 +76,21 @@ def test_no_waiting_is_known_where_devices_begin_before_their_round(write_run: W
     found = breakdown(runs, energy_by_class(runs)).iloc[0]
     assert math.isnan(found.waiting_s)
     assert math.isnan(found.slowest_waiting_s)
+
+
+def test_no_waiting_is_zero_despite_rounding() -> None:
+    """0.3 s, 0.4 s and 0.1 s from 0.2 s on end at 1.0 s, up to an error of 1e-16 s."""
+    keys = {"variant": ["a"], "seed": [1], "cell": [0], "session": [1], "phase": ["train"], "round": [1]}
+    rounds = pd.DataFrame(keys | {"start_s": [0.2]})
+    ends = {"downlink": (0.2, 0.5), "compute": (0.5, 0.9), "uplink": (0.9, 1.0)}
+    times = {
+        f"{step}_{end}_s": [at]
+        for step, both in ends.items()
+        for end, at in zip(("start", "end"), both, strict=True)
+    }
+    assert (1.0 - 0.2) - ((0.5 - 0.2) + (0.9 - 0.5) + (1.0 - 0.9)) != 0
+    found = _participations(pd.DataFrame(keys | times | {"outcome": ["completed"]}), rounds).iloc[0]
+    assert (found.waiting_s, found.slowest_waiting_s) == (0, 0)
 
 
 def test_bits_of_a_stage_are_printed_in_mbit(write_run: Write) -> None:

@@ -49,6 +49,17 @@ def test_servers_of_one_name_are_told_apart_by_the_parameters_that_differ(write_
     )
 
 
+def test_a_variant_with_its_server_s_name_is_named_once(write_run: Write) -> None:
+    for variant, server in (("fedasync", "fedasync"), ("buffers", "fedbuff")):
+        run = write_run(variant, [{"session": 1, "round": 1}], SESSION, variant=variant)
+        (run / "scenario.yaml").write_text(f"rounds: {{server: {{name: {server}}}}}\n")
+    told = several_servers(load_runs(run.parent).info)
+    assert "(rounds.server: " in told
+    assert {"fedasync", "buffers fedbuff"} == set(
+        told.partition("rounds.server: ")[2].rstrip(")").split(", ")
+    )
+
+
 def test_several_servers_compare_over_seconds_and_joules(two_servers: Path) -> None:
     comparison = compare(two_servers, target=0.8)
     table = comparison.table.set_index("variant")

@@ -1,5 +1,6 @@
 """Test sweeps: how the swept key is found, the cost of a target at each value, and figures."""
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import yaml
 from PIL import Image
 
 from edgefl.analysis import compare, load_runs, load_settings
+from edgefl.analysis.commands.line import main
 from edgefl.analysis.figures.curves import curves_of
 from edgefl.analysis.figures.pareto import efficient, pareto_figure
 from edgefl.analysis.figures.style import COLUMN_DPI, WIDTH_INCH
@@ -217,8 +219,32 @@ def test_no_tick_stands_between_two_whole_values(write_run: Write) -> None:
 def test_a_missed_target_is_a_lower_bound(write_run: Write) -> None:
     found = sweep(study(write_run), keys=["bandwidth_hz"], target=0.95)
     assert set(found.table["not_reached"]) == {2}
-    assert set(found.table["seconds_to_target_mean"]) == {20}
+    assert set(found.table["seconds_to_target_mean"]) == {math.inf}
+    assert set(found.table["seconds_to_target_at_least"]) == {20}
     assert headline(found).to_numpy().ravel()[0].startswith("> ")
+
+
+@pytest.mark.parametrize("target", [0.5, 0.95])
+def test_a_sweep_has_the_costs_of_a_comparison(write_run: Write, target: float) -> None:
+    """Both count a missed target as infinite, beside a lower bound."""
+    swept = sweep(root := study(write_run), keys=["bandwidth_hz"], target=target).table
+    swept = swept[swept["radio.bandwidth_hz"] == 20e6].set_index("variant")
+    compared = compare(root / "2e+07-23", target=target).table.set_index("variant")
+    columns = [name for name in compared if "_to_target" in name and name in swept]
+    assert len(columns) == 3 * 4 + 2 * 4, "mean, std, ci and bound of three costs, ratio and ends of two"
+    columns = [name for name in columns if "ratio" not in name and "pairs" not in name]
+    columns += ["not_reached", "targets"]
+    pd.testing.assert_frame_equal(swept[columns], compared[columns], check_names=False)
+
+
+@pytest.mark.parametrize("metric", ["seconds", "rounds"])
+def test_a_missed_target_is_drawn_at_its_lower_bound(write_run: Write, metric: Metric) -> None:
+    root = study(write_run, powers=(20.0, 23.0))
+    mapped = sweep(root, keys=["bandwidth_hz", "power_dbm"], target=0.95, metric=metric)
+    line = sweep(root / "2e+07-23", keys=["lr"], target=0.95, metric=metric)
+    least = {"seconds": 20.0, "rounds": 2.0}[metric]
+    assert sweep_figure(line).axes[0].lines[0].get_ydata().tolist() == [least, least]
+    assert {text.get_text() for text in heat_figure(mapped).axes[0].texts} == {f">{least:#.3g}"}
 
 
 def test_a_verdict_says_where_the_target_is_missed(write_run: Write) -> None:
@@ -252,7 +278,7 @@ def test_a_relative_target_is_the_same_at_all_values(write_run: Write) -> None:
     for target, peak in {"95%": "peak", "95% of v": "v's peak", "95% of best": "the best peak"}.items():
         found = sweep(path.parent, target=target)
         assert found.table["not_reached"].tolist() == [1, 0]
-        assert found.table["seconds_to_target_mean"].tolist() == [20, 20]
+        assert found.table["seconds_to_target_mean"].tolist() == [math.inf, 20]
         assert verdicts(found) == [
             f"95 % of {peak} is never reached at lr 1e-05: give a lower target to compare their costs."
         ]
@@ -434,3 +460,15 @@ def test_another_target_leaves_the_files_of_the_study_alone(write_run: Write) ->
     before = {file: file.read_bytes() for file in root.glob("sweep*")}
     assert sweep(root, keys=["bandwidth_hz"], target=0.5).out == root / "target-0.5"
     assert {file: file.read_bytes() for file in root.glob("sweep*")} == before
+
+
+def test_a_result_prints_what_its_command_prints(
+    write_run: Write, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = study(write_run)
+    found = sweep(root, keys=["bandwidth_hz"], target=0.5)
+    main(["sweep", str(root), "--key", "bandwidth_hz", "--target", "0.5"])
+    printed = capsys.readouterr().out
+    found.print()
+    assert capsys.readouterr().out == printed
+    assert "Costs against radio.bandwidth_hz" in printed

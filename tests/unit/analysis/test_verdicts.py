@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from edgefl.analysis import compare
-from edgefl.analysis.measures.verdicts import two_digits
+from edgefl.analysis.measures.uncertainty import Ratio
+from edgefl.analysis.measures.verdicts import two_digits, versus
 from edgefl.analysis.page.formatting import lower_bound
 from edgefl.analysis.page.units import bare, written
 from edgefl.analysis.reports.comparison_tables import brief, headline
@@ -56,6 +57,11 @@ def test_equal_costs_are_called_equal(write_run: Write) -> None:
     same = [(10.0, 5.0, 0.9), (12.0, 6.0, 0.9), (11.0, 7.0, 0.9)]
     _, second, *_ = verdicts(write_run, {"ours": same, "b": same})
     assert second == "b needs exactly the time and energy of ours to 80 % accuracy with each of 3 seeds."
+    ratio = Ratio(3, 1 + 2e-16, 1 - 1e-15, 1 + 1e-15)  # sums in another order
+    assert (
+        versus("b", "a", ratio, ratio, "")
+        == "b needs exactly the time and energy of a  with each of 3 seeds."
+    )
     further = compare(LAST[0], target=[0.8, 0.6]).verdicts[-1]
     assert further == (
         "60 % accuracy: ours reaches it in every session; b needs exactly the time and energy of ours with each of 3"
@@ -121,6 +127,7 @@ def test_a_small_clear_difference_is_not_rounded_away(write_run: Write) -> None:
     assert second.startswith(
         "near needs 1.003 times the time of ours to 80 % accuracy (3 seeds, 95 % interval 1.001"
     )
+    assert brief(compare(LAST[0], target=0.8))["time ratio"].tolist() == ["1", "1.003"]
 
 
 def test_where_both_miss_the_target_there_is_no_ratio(write_run: Write) -> None:

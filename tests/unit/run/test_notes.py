@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from edgefl.analysis.page.formatting import TIME_UNITS, with_unit
 from edgefl.engine.air.coverage import remedies
 from edgefl.engine.air.efficiency import STEP, Efficiency
 from edgefl.engine.parts import Outcome, Part, Span
@@ -23,7 +24,14 @@ from edgefl.run.api import simulate
 from edgefl.run.counts import Extremes, _Slowest, explosions
 from edgefl.run.coverage_notes import without_coverage
 from edgefl.run.handover_notes import more_handovers_than_borders
-from edgefl.run.notes import NR_EFFICIENCY, Counts, _never_aggregated, _of_gains, _warm_start_that_never_acted
+from edgefl.run.notes import (
+    NR_EFFICIENCY,
+    Counts,
+    _never_aggregated,
+    _of_gains,
+    _seconds,
+    _warm_start_that_never_acted,
+)
 from edgefl.run.plan import prepare
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
@@ -100,9 +108,25 @@ def test_a_run_that_never_learnt(tmp_path: Path) -> None:
     assert before.startswith("rounds.deadline_s 1e-06: almost no update can arrive in time")
     assert note == (
         "no update was ever aggregated in 4 rounds: overall, 0 of 16 participations were completed, and a round"
-        " needs 2 updates (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive, and a lower"
-        " rounds.min_updates requires fewer updates"
+        " needs 2 updates (rounds.min_updates); a longer rounds.deadline_s lets more updates arrive"
     )
+
+
+def test_fewer_updates_are_advised_only_if_some_arrived() -> None:
+    rules = RoundSettings(min_updates=2)
+    for completed, advised in ((0, False), (1, True)):
+        counts: Any = SimpleNamespace(
+            rounds=Counter([0]), models=Counter(), completed=completed, participants=3
+        )
+        (note,) = _never_aggregated(rules, counts, 0, REACH)
+        assert note.endswith("; a lower rounds.min_updates requires fewer updates") == advised
+
+
+@pytest.mark.parametrize("value", [0.6775, 0.9425, 0.0123456, 1.5, 6.4412, 86_400.0])
+def test_a_note_rounds_a_time_as_the_last_line_does(value: float) -> None:
+    """The last line of `run` says `678 ms`, and once a note said `0.677 s`."""
+    said = _seconds(value)
+    assert said == with_unit(value, TIME_UNITS[:2]).replace(".50 s", ".5 s")
 
 
 def test_cells_that_never_aggregated_are_named() -> None:
@@ -172,7 +196,7 @@ def test_what_never_switched_or_moved(devices: dict[str, Any], kind: str, noun: 
     if not kind:
         assert found == []
         return
-    assert_matches(found, rf"devices.{kind}: no device .*(; |, and )the run lasts 0.\d+ s")
+    assert_matches(found, rf"devices.{kind}: no device .*(; |, and )the run lasts [\d.]+ ms")
     assert noun in found[0]
 
 
@@ -453,7 +477,7 @@ EXPLODED = Extremes(
     huge=("round 1", 1e9),
     not_finite={"loss": "round 1"},
 )
-STUCK = Counts(participants=9, rounds=Counter({0: 3}), models={0: 0})
+STUCK = Counts(participants=9, completed=1, rounds=Counter({0: 3}), models={0: 0})
 AWAY = Counts(participants=9, rounds=Counter({0: 3}), uncovered=[9, 9], timers=1)
 FAST = SimpleNamespace(median=lambda direction: 99.0)
 

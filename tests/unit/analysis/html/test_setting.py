@@ -10,6 +10,7 @@ from edgefl.analysis import load_runs
 from edgefl.analysis.html.energy import energy
 from edgefl.analysis.html.page import _notes
 from edgefl.analysis.html.words import summary
+from tests.unit.analysis.conftest import change
 
 LEARNING = {"model": "logistic", "dataset": {"name": "digits"}, "algorithm": {"name": "fedavg"}}
 LAYOUT = {"rings": 0, "isd_m": 500.0, "sectors": 1, "azimuth_deg": 0.0, "federations": "all"}
@@ -74,6 +75,13 @@ def test_many_different_values_are_counted(add: Callable[..., Path]) -> None:
 
 def test_a_single_device_trains(add: Callable[..., Path]) -> None:
     assert told(add("a", devices=1))[0] == BEGIN.replace("train ", "trains ").format("1 device")
+
+
+def test_devices_that_never_took_part_are_not_counted_as_training(add: Callable[..., Path]) -> None:
+    """A device that is out of coverage all the time spends no energy."""
+    folder = add("a", devices=3)
+    change(folder / "a1", "ledger", energy_j=[1.0, 0.0, 1.0])
+    assert told(folder)[0] == BEGIN.format("2 of 3 devices")
 
 
 def test_an_own_learner_trains_and_a_workload_does_not(add: Callable[..., Path]) -> None:
