@@ -149,7 +149,7 @@ class Trainer:
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
         done = self._local_round(ids, result)
-        after = dict.fromkeys(scalars, TRAINING) | result.after
+        after = {**dict.fromkeys(scalars, TRAINING), **result.after}
         return replace(done, scalars=scalars, after=after, not_finite=result.not_finite)
 
     def _local_round(self, ids: Sequence[int], of: Amounts) -> LocalRound:
