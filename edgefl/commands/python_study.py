@@ -53,7 +53,7 @@ def study(
         out: directory of the study, new, empty, or with part of this study, which is then continued; None for a
             directory below runs/.
         device: name of the torch device, as in `simulate`.
-        jobs: maximum number of processes that run at the same time, or None for one per core.
+        jobs: maximum number of processes that run at the same time, or None for one per core, on a GPU for one.
         retry: whether to repeat runs that failed before.
         alone: whether to train every run by itself, even if runs could share training.
         snapshot_rounds: number of rounds between snapshots, as in `simulate`.

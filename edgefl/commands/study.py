@@ -34,7 +34,9 @@ def study(
         Path | None, typer.Option(help=("Study directory: new, empty, or of this study. Default: in runs/."))
     ] = None,
     device: TorchDevice = "auto",
-    jobs: Annotated[int | None, typer.Option(min=1, help="Parallel runs. Default: one per core.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="Parallel runs. Default: one per core; 1 on a GPU.")
+    ] = None,
     seed: Annotated[
         list[int] | None, typer.Option(help="Run only this seed, listed or not; may be repeated.")
     ] = None,

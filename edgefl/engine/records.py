@@ -44,7 +44,7 @@ class Round:
     """A row for each round, with times, bits, joules (sums over the devices) and the new model's quality.
 
     energy_j: joules that the round's devices use for receiving, sending, computing and tails, but not for idling.
-    latency_s: time until the new model is made. latency_mean_s: mean time until a device's update has arrived.
+    latency_s: time until the new model is made. latency_mean_s: mean time until a device's part ends.
     """
 
     session: int

@@ -150,8 +150,8 @@ def short_recordings(world: World, until_s: float, *, told_s: float = 0.0) -> It
     ):
         if ended_s is not None and told_s <= ended_s < until_s:
             yield (
-                f"radio.{of} at {ended_s:,.6g} s, but the run covers {until_s:,.6g} s: from then on the last {last}"
-                f" stays in force; add rows to the {file}"
+                f"radio.{of} at {ended_s:,.6g} s, before the run ends: from then on the last {last} stays in force;"
+                f" add rows to the {file}"
             )
 
 

@@ -77,6 +77,17 @@ def test_every_algorithm_goes_through_a_drift(name: str, scenario: Path, tmp_pat
     assert (devices.uplink_bits == algorithm.vectors_up * model).all()
 
 
+def test_devices_that_did_not_finish_training_have_no_facts_of_it(scenario: Path, tmp_path: Path) -> None:
+    """Tables say what a device did, not what it would have done by the deadline."""
+    late = ["rounds.deadline_s=0.5", "radio.bandwidth_hz=2e6", "devices.flops_per_cycle=0.01"]
+    how = ["learning.algorithm=hypcluster", "rounds.selector={name: oort, count: 10}", "sessions.rounds=3"]
+    devices = play(scenario, tmp_path / "run", *how, *late, "learning.local.early_stopping=0.03")["devices"]
+    trained = ~devices.outcome.str.endswith(("_downlink", "_compute"))
+    assert 0 < trained.sum() < len(devices), devices.outcome.value_counts()
+    for name in ("epochs", "cluster", "lowest_loss", "loss_received"):
+        assert (devices[name].notna() == trained).all(), name
+
+
 def test_what_is_exchanged_is_counted(scenario: Path, tmp_path: Path) -> None:
     """HypCluster's devices receive all models and send one; the column `cluster` is the number of the model sent."""
     short = ["sessions.rounds=3", "learning.local.epochs=1"]

@@ -35,6 +35,8 @@ from edgefl.learning.updates.updates import Update
 from edgefl.learning.warm_starts import OpeningModel, WarmStart
 from edgefl.learning.warm_starts._answers import opening_of
 
+OF_LOCAL_MODELS = (PERSONAL_ACCURACY, REPORTED_NORM)
+
 
 class _SessionStage:
     """Base class of a session's stages, which change only the federation's state."""
@@ -155,6 +157,7 @@ class TrainStage(_SessionStage):
         further: dict[str, tuple[float | None, ...]] = {}
         if session.reports:
             further[REPORTED_LOSS] = self._losses_received(ids)
+            local = replace(local, after={**local.after, REPORTED_LOSS: TRAINING})
         if session.norms:
             received, trained = (trainer.layout.split(rows)[0] for rows in self._received_and_trained(ids))
             further[REPORTED_NORM] = tuple(in_double(trained - received).norm(dim=1).tolist())
@@ -273,13 +276,13 @@ class TrainStage(_SessionStage):
 
 
 def _told(local: LocalRound) -> LocalRound:
-    """Drop the training scalars of devices with updates that are not finite."""
+    """Drop the scalars of local models that are not finite."""
     if not local.not_finite:
         return local
     lost = [id_ in local.not_finite for id_ in local.ids]
     scalars = {
         name: tuple(None if gone else value for value, gone in zip(values, lost, strict=True))
-        if local.after.get(name) == TRAINING
+        if name in OF_LOCAL_MODELS
         else values
         for name, values in local.scalars.items()
     }

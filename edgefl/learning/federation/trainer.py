@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from edgefl.config import outside
 from edgefl.contract import (
+    TRAINING,
     VALIDATION_SCORE,
     DeviceScores,
     Evaluation,
@@ -148,7 +149,8 @@ class Trainer:
             epochs = result.steps / np.maximum(1, batches.per_epoch)
             scalars[EPOCHS] = tuple(epochs.tolist())
         done = self._local_round(ids, result)
-        return replace(done, scalars=scalars, after=result.after, not_finite=result.not_finite)
+        after = {**dict.fromkeys(scalars, TRAINING), **result.after}
+        return replace(done, scalars=scalars, after=after, not_finite=result.not_finite)
 
     def _local_round(self, ids: Sequence[int], of: Amounts) -> LocalRound:
         # a personal model trains on the same mini-batches as the local model
