@@ -6,7 +6,6 @@ from typing import Any
 
 import simpy
 
-from edgefl.channel.fading import Fading
 from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
 
@@ -30,20 +29,11 @@ class BandInUse:
         self._ends: dict[int, Callable[[int], object]] = {}  # called with the flow's last slot boundary
         self._plans = 0
 
-    def begin(
-        self,
-        id_: int,
-        payload_bits: float,
-        *,
-        snr_whole_band: float,
-        fading: Fading,
-        slot: int,
-        most_snr: float = math.inf,
-        widest: float = 1.0,
-        neighbours: float = 0.0,
-        background: bool = False,
-    ) -> simpy.Event:
+    def begin(self, id_: int, payload_bits: float, *, slot: int, **flow: Any) -> simpy.Event:
         """Start to send a payload at the slot boundary `slot`, which is the current time.
+
+        Args:
+            flow: the flow's other arguments of `SharedBand.add`.
 
         Returns:
             An event that succeeds when the payload has arrived; its value is the slot boundary of arrival.
@@ -51,17 +41,7 @@ class BandInUse:
         self.catch_up(slot)
         end = self.env.event()
         self._ends[id_] = end.succeed
-        self._band.add(
-            id_,
-            payload_bits,
-            snr_whole_band=snr_whole_band,
-            fading=fading,
-            slot=slot,
-            most_snr=most_snr,
-            widest=widest,
-            neighbours=neighbours,
-            background=background,
-        )
+        self._band.add(id_, payload_bits, slot=slot, **flow)
         self._changed(slot)
         return end
 

@@ -202,9 +202,9 @@ def test_traffic_in_bit_per_second_brings_its_bits() -> None:
     come = []
     begin = BandInUse.begin
 
-    def count(self: BandInUse, id_: int, bits: float, **how: Any) -> Any:
-        come.append((id_, bits))
-        return begin(self, id_, bits, **how)
+    def count(self: BandInUse, id_: int, payload_bits: float, **how: Any) -> Any:
+        come.append((id_, payload_bits))
+        return begin(self, id_, payload_bits, **how)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BandInUse, "begin", count)
