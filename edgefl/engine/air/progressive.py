@@ -148,7 +148,7 @@ class SharedBandTransfer:
         if self._end is not None:
             self._moved_bits += self.band.cut_off(self.flow["id_"], self._left_bits, slot)
             self._end = None
-            self._on.append(self.band.sent_by(self.flow["id_"]))
+            self._on.append(self.band.band.sent_by(self.flow["id_"]))
 
     def bits(self, slot: int) -> int:
         self.pause(slot)
@@ -157,7 +157,7 @@ class SharedBandTransfer:
     def sent(self) -> tuple[float, float]:
         """Return the number of slots in which a transfer had blocks, and its mean share of full power in them."""
         if self._end is not None:  # the transfer ended without a pause
-            self._on.append(self.band.sent_by(self.flow["id_"]))
+            self._on.append(self.band.band.sent_by(self.flow["id_"]))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
         return on, at_power / on if on else 0.0
 

@@ -97,7 +97,7 @@ class RadioRound:
         """
         if not self.air.dynamic:
             return 0.0
-        band = self.air.band(self.cell, "downlink")
+        band = self.air.band(self.cell, "downlink").band
         if self.air.groups is None:
             return band.sent_slots
         return band.sent_slots_of(self.air.groups.of(self.links.devices[0]))

@@ -113,7 +113,9 @@ class LoadTrace(Background):
 
 @lru_cache(maxsize=4)
 def _read(path: Path, stamp: tuple[Path, int, int]) -> dict[int | None, _Steps]:
-    """Read a table into load steps by cell, and again if it has changed; None: all cells without rows of their own.
+    """Read a table into load steps by cell, and again if it has changed.
+
+    The key None stands for all cells without rows of their own.
 
     Raises:
         EdgeflError: the table is faulty; the message names file, line and remedy.
