@@ -29,7 +29,9 @@ CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is stronger
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter above which convolutions keep freed memory
 STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # bytes of a number in a model
-LEAST_PART_BYTES = 2_500  # lower bound of the bytes that a participant's link, part and row of devices.csv take
+LEAST_PART_BYTES = (
+    2_500  # lower bound of the bytes that a participant's link, part and row of devices.csv take
+)
 PART_BYTES = 3_400  # the same, measured
 RENEWAL_BYTES = 27_000  # bytes of a link, measured, if transfers are too long to be drawn slot by slot
 EFFICIENCY = 3.0  # bit/s/Hz of an average link
