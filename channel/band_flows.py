@@ -26,12 +26,15 @@ class BandFlow:
     need: float  # sum of bits/s/Hz over slots, on the whole band
     snr: float  # mean SNR on the whole band with full power
     fading: Fading
-    static_power: float | None  # |h|^2 of a link that does not fade
     background: bool = False  # background traffic, not a learning transfer
     neighbours: float = 0.0  # interference over noise per share that other transmitters use
     most: float = math.inf  # highest mean SNR on a resource block that power control allows
     widest: float = 1.0  # largest part of the band that the flow's radio can use
     blocks: dict[int, tuple[FloatArray, FloatArray | None]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # |h|^2 of a link that does not fade
+        self.static_power = float(self.fading.power(0, 1)[0]) if self.fading.static else None
 
     def power(self, first_slot: int, count: int, now: int, others: int = 1) -> FloatArray:
         """Return the fading |h|^2 [count] within a block, divided by 1 + interference over noise if there is any.

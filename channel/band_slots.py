@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from edgefl.channel.band_flows import BandFlow, BandFlows
+from edgefl.channel.band_flows import BandFlows
 from edgefl.channel.carrier import MAX_SLOTS, Carrier, check_snr, endless
-from edgefl.channel.fading import Fading
 from edgefl.channel.schedulers import Flows, Scheduler
 from edgefl.channel.units import FloatArray
 
@@ -78,18 +77,8 @@ class BandRules:
     carrier: Carrier
     groups: Groups | None = None
 
-    def flow(
-        self,
-        id_: Hashable,
-        payload_bits: float,
-        snr: float,
-        fading: Fading,
-        background: bool,
-        neighbours: float,
-        most: float,
-        widest: float,
-    ) -> BandFlow:
-        """Return a flow with these arguments of `SharedBand.add`.
+    def need(self, payload_bits: float, snr: float, neighbours: float) -> float:
+        """Check these arguments of `SharedBand.add`; return the flow's sum of bits/s/Hz over slots.
 
         Raises:
             ValueError: an argument is out of range, or the transfer would not end even if it had the band to itself.
@@ -98,10 +87,7 @@ class BandRules:
         _check_neighbours(neighbours, self.carrier)
         need = self.carrier.need(payload_bits)
         self.carrier.refuse_endless(need, snr)
-        static_power = float(fading.power(0, 1)[0]) if fading.static else None
-        return BandFlow(
-            id_, payload_bits, need, snr, fading, static_power, background, neighbours, most, widest
-        )
+        return need
 
     def begin(self, flows: BandFlows, state: BandState) -> tuple[BandState, FloatArray | None]:
         """Start new flows; return the state, and the shares if the scheduler keeps them constant.

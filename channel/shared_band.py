@@ -132,8 +132,9 @@ class SharedBand:
         """
         if id_ in self._ids:
             raise ValueError(f"flow {id_!r} is already in the band: remove it first")
-        rest = background, neighbours, most_snr, widest
-        flow = self._band.flow(id_, payload_bits, snr_whole_band, fading, *rest)
+        need = self._band.need(payload_bits, snr_whole_band, neighbours)
+        rest = fading, background, neighbours, most_snr, widest
+        flow = BandFlow(id_, payload_bits, need, snr_whole_band, *rest)
         if not expected:
             self._join(flow, slot)
         return flow

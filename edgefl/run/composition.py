@@ -20,15 +20,13 @@ from edgefl.engine.federation.by_federation import ByFederation
 from edgefl.engine.federation.cloud import Cloud, CloudLink
 from edgefl.engine.federation.deciding.excess import Excess
 from edgefl.engine.federation.device import Device, Devices, Processors
-from edgefl.engine.federation.federations import Federations
+from edgefl.engine.federation.federations import Federations, Seat
 from edgefl.engine.federation.made import Columns, Observer
-from edgefl.engine.federation.observers import access, learning, stalls
+from edgefl.engine.federation.observers import access, learning, stalls, versions
 from edgefl.engine.federation.open_tails import OpenTails
 from edgefl.engine.federation.rounds import Rounds
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
-from edgefl.engine.federation.versions import versions
 from edgefl.engine.records import Recorder, Round
 from edgefl.mobility import ends_s
 from edgefl.scenario.world import World

@@ -11,7 +11,7 @@ import numpy as np
 
 from edgefl.channel.units import FloatArray
 from edgefl.engine.air.radio_settings import RadioSettings
-from edgefl.engine.federation.versions import not_taken
+from edgefl.engine.federation.observers import not_taken
 from edgefl.engine.parts import Activity, Outcome
 from edgefl.engine.records import OUT_OF_COVERAGE, DeviceRound, DeviceScore, Event, EventName, Round, Session
 from edgefl.scenario.own_sections import OwnSections

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgefl.engine.federation.versions import DISPATCH
+from edgefl.engine.federation.observers import DISPATCH
 from edgefl.engine.records import OUT_OF_COVERAGE, Round
 from edgefl.engine.selectors import CountedSelector
 from edgefl.errors import EdgeflError

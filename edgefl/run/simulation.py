@@ -11,7 +11,7 @@ import simpy
 
 from edgefl.contract import Learner
 from edgefl.engine.federation.by_federation import ByFederation
-from edgefl.engine.federation.seat import Seat
+from edgefl.engine.federation.federations import Seat
 from edgefl.engine.federation.server import Server
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.federation.untrained import Untrained

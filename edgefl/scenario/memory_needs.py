@@ -8,11 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from edgefl.channel.diversity import PAGE
+from edgefl.channel.transfer import AUTO_SLOTS
 from edgefl.engine.air.extent import Extent
 from edgefl.engine.air.gains import SpatialGains
 from edgefl.engine.air.layout import LayoutSettings
+from edgefl.engine.air.radio_settings import RadioSettings
 from edgefl.engine.churn.always_on import AlwaysOn
-from edgefl.engine.federation import round_memory
+from edgefl.engine.federation.plan import LINKS_AT_ONCE
 from edgefl.engine.selectors import CountedSelector
 from edgefl.engine.selectors.all import All
 from edgefl.engine.settings import DeviceSettings, RoundSettings
@@ -26,6 +29,14 @@ CELL_BYTES = 12  # bytes per device and cell: time since a neighbour is stronger
 REUSED_WEIGHTS = 20  # FLOPs per sample and parameter above which convolutions keep freed memory
 STEP_BYTES = 20  # bytes per device and local step: sample and weight of a batch of one (12), and its size (8)
 NUMBER_BYTES = 4  # bytes of a number in a model
+LEAST_PART_BYTES = (
+    2_500  # lower bound of the bytes that a participant's link, part and row of devices.csv take
+)
+PART_BYTES = 3_400  # the same, measured
+RENEWAL_BYTES = 27_000  # bytes of a link, measured, if transfers are too long to be drawn slot by slot
+EFFICIENCY = 3.0  # bit/s/Hz of an average link
+PAGES_BYTES = 2 * 2 * 8  # bytes per link and slot of a block, for two pages of real and imaginary parts
+POWERS_BYTES = 2 * 8 * PAGE  # bytes per link with several parts of the band: two pages of their mean power
 
 
 def check(needs: Sequence[Need]) -> None:
@@ -49,7 +60,7 @@ def of_world(scenario: Scenario) -> list[Need]:
         own = scenario.members(one, int(count))
         place, together = _least_participants(one.rounds, scenario.devices, scenario.layout, own or 1)
         if together > 1:
-            size = round_memory.least_bytes(scenario.radio, one.rounds, together)
+            size = _least_round_bytes(scenario.radio, one.rounds, together)
             needs.append(Need(one.place(*place), size, f"a round of {together:,} devices"))
         if one.learning is not None:
             bytes_ = one.learning.dataset.least_bytes()
@@ -64,7 +75,7 @@ def of_first_round(world: World, learner: Any) -> float:
     _, together = _least_participants(rounds, world.devices, world.layout, devices)
     if isinstance(rounds.selector, CountedSelector):
         together = min(rounds.selector.count, devices)
-    of_round = round_memory.expected_bytes(world.extent.radio, together, learner.payload_bits)
+    of_round = _expected_round_bytes(world.extent.radio, together, learner.payload_bits)
     training = sum(need.size for need in of_training(world, numbers)) if numbers else 0.0
     reused = numbers and learner.flops_per_sample > REUSED_WEIGHTS * numbers
     kept = KEPT_FREE + LARGEST_REUSED if reused else 0
@@ -143,3 +154,25 @@ def _least_participants(
     if all_there and isinstance(selector, CountedSelector):
         return ("rounds", "selector", "count"), min(selector.count, devices)
     return (), 1
+
+
+def _least_round_bytes(radio: RadioSettings, rounds: RoundSettings, participants: int) -> float:
+    """Return the minimum memory of a round in bytes; without slot-by-slot transfers, no fading is drawn."""
+    links = 0 if radio.sharing == "static" and radio.fidelity != "slot" else participants
+    if radio.sharing == "static" and rounds.deadline_s is None:
+        links = min(links, LINKS_AT_ONCE)
+    return LEAST_PART_BYTES * participants + _fading_bytes(radio) * links
+
+
+def _expected_round_bytes(radio: RadioSettings, participants: int, bits: float) -> float:
+    """Estimate the memory of a round, given the size of its transfers."""
+    slots = participants * bits / (EFFICIENCY * radio.bandwidth_hz * radio.slot_s)
+    drawn = radio.sharing == "dynamic" or radio.fidelity == "slot" or slots < AUTO_SLOTS
+    read = drawn and radio.fidelity != "renewal"
+    of_link = 2 * _fading_bytes(radio) if read else RENEWAL_BYTES
+    return PART_BYTES * participants + of_link * min(participants, LINKS_AT_ONCE)
+
+
+def _fading_bytes(radio: RadioSettings) -> int:
+    """Return the memory in bytes that a link's fading occupies after the first read."""
+    return PAGES_BYTES * radio.fading_block if radio.link.frequency_taps == 1 else POWERS_BYTES

@@ -38,7 +38,7 @@ AREA = (
 )
 BOUNDARY = ("from edgefl.places.sumo_files import boundary", "boundary(path)")
 STREETS = ("from edgefl.places.sumo_files import edges", "edges(path)")
-LOADS = ("from edgefl.engine.backgrounds._table import steps_of", "steps_of(path)")
+LOADS = ("from edgefl.engine.backgrounds.trace import _read", "_read(path, (path, 0, 0))")
 NPZ = ("from edgefl.learning.datasets.npz import Npz", "Npz(path=path).load()")
 IMAGES = (
     "from edgefl.learning.datasets.image_folder import ImageFolder",

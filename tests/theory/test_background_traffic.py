@@ -100,7 +100,7 @@ def test_the_load_is_the_share_of_the_slots_in_use(slots: float, tdd: dict[str, 
         radio.env.process(process)
     radio.env.run(until=until_s)
     band.catch_up(air.next_slot(until_s))
-    share = band.sent_slots / (until_s / SLOT_S * air.carriers["downlink"].frame.mean)
+    share = band.band.sent_slots / (until_s / SLOT_S * air.carriers["downlink"].frame.mean)
     assert share == pytest.approx(load, abs=(STANDARD_ERRORS / np.sqrt(len(files)) + 0.016) * load)
     assert len(files) > 400
     # the queue of a processor-sharing server has load / (1 - load) = 1.5 files on average
@@ -124,7 +124,7 @@ def test_a_files_expected_time_alone_is_what_it_takes_on_resource_blocks(snr_db:
     air, snr = radio.air, 10 ** (snr_db / 10)
     one_s = float(air.seconds_alone("uplink", 10**9, np.array([snr]), np.array([np.inf]))[0]) / 10**9
     bits = round(slots * air.slot_s / one_s)
-    band = air.band(0, "uplink")._band
+    band = air.band(0, "uplink").band
     band.add("file", bits, snr_whole_band=snr, fading=LinkFading(3, 0.0), slot=0, background=True)
     due = band.next_end()
     assert due is not None

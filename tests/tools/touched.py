@@ -46,7 +46,6 @@ FEATURES = {
         (
             "federation/by_federation",
             "federation/federations",
-            "federation/seat",
             "scenario/federation_settings",
             "scenario/own_sections",
         ),
@@ -54,7 +53,7 @@ FEATURES = {
     ),
     "asynchronous servers": Feature(
         r"overlapping|Overlapping|staleness|Staleness|WorkUnderWay|StaleW|\._?overlaps\b|rounds\.overlap\b",
-        ("engine/servers", "testing/", "federation/versions", "federation/work"),
+        ("engine/servers", "testing/", "federation/observers", "federation/work"),
         7,
     ),
     "cloud": Feature(r"[Cc]loud", ("testing/", "federation/cloud"), 6),

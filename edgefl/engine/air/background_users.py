@@ -48,10 +48,6 @@ class BackgroundUsers:
         settings: Background = self.extent.radio.background
         return settings
 
-    def snr(self, cell: int) -> dict[Direction, FloatArray]:
-        """Return [users] the mean SNR of a cell's users in each direction, on the whole band."""
-        return self.links(cell).snr
-
     def links(self, cell: int) -> UserLinks:
         """Return the links of a cell's users."""
         state = self._large_scale(cell)

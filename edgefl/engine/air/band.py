@@ -6,7 +6,6 @@ from typing import Any
 
 import simpy
 
-from edgefl.channel.fading import Fading
 from edgefl.channel.shared_band import SharedBand
 from edgefl.errors import refused
 
@@ -15,6 +14,7 @@ class BandInUse:
     """A SharedBand on SimPy's clock; flows join at slot boundaries, and each completed flow triggers an event.
 
     Args:
+        band: the band, whose airtimes are read here; its flows change only through this class.
         yields: band of the other direction, if that band may send only while this band has no flows; otherwise None.
     """
 
@@ -22,7 +22,7 @@ class BandInUse:
         self, env: simpy.Environment, band: SharedBand, slot_s: float, yields: "BandInUse | None" = None
     ) -> None:
         self.env = env
-        self._band = band
+        self.band = band
         self._slot_s = slot_s
         self._yields = yields
         self._paused = False
@@ -30,20 +30,11 @@ class BandInUse:
         self._ends: dict[int, Callable[[int], object]] = {}  # called with the flow's last slot boundary
         self._plans = 0
 
-    def begin(
-        self,
-        id_: int,
-        payload_bits: float,
-        *,
-        snr_whole_band: float,
-        fading: Fading,
-        slot: int,
-        most_snr: float = math.inf,
-        widest: float = 1.0,
-        neighbours: float = 0.0,
-        background: bool = False,
-    ) -> simpy.Event:
+    def begin(self, id_: int, payload_bits: float, *, slot: int, **flow: Any) -> simpy.Event:
         """Start to send a payload at the slot boundary `slot`, which is the current time.
+
+        Args:
+            flow: the flow's other arguments of `SharedBand.add`.
 
         Returns:
             An event that succeeds when the payload has arrived; its value is the slot boundary of arrival.
@@ -51,17 +42,7 @@ class BandInUse:
         self.catch_up(slot)
         end = self.env.event()
         self._ends[id_] = end.succeed
-        self._band.add(
-            id_,
-            payload_bits,
-            snr_whole_band=snr_whole_band,
-            fading=fading,
-            slot=slot,
-            most_snr=most_snr,
-            widest=widest,
-            neighbours=neighbours,
-            background=background,
-        )
+        self.band.add(id_, payload_bits, slot=slot, **flow)
         self._changed(slot)
         return end
 
@@ -78,10 +59,10 @@ class BandInUse:
         ends: dict[int, tuple[int, float]] = {}
         flows, joins = [], []
         for begin_s, slot, flow in begins:
-            flows.append((slot, self._band.add(**flow, slot=slot, expected=True)))
+            flows.append((slot, self.band.add(**flow, slot=slot, expected=True)))
             joins.append((slot, begin_s))
         now_s, joined = self.env.now, 0
-        for slot, ids in self._band.planned(flows):
+        for slot, ids in self.band.planned(flows):
             while joined < len(joins) and joins[joined][0] < slot:
                 now_s, joined = joins[joined][1], joined + 1
             # the clock advances by adding a delay to its current time, and the sum may be rounded
@@ -94,7 +75,7 @@ class BandInUse:
         """Set a flow's SNR as of the current slot boundary `slot`, unless the flow has just ended."""
         self.catch_up(slot)
         if id_ in self._ends:
-            self._band.change(id_, snr_whole_band, slot, most_snr)
+            self.band.change(id_, snr_whole_band, slot, most_snr)
             self._plan()
 
     def cut_off(self, id_: int, payload_bits: float, slot: int) -> float:
@@ -103,22 +84,9 @@ class BandInUse:
         if id_ not in self._ends:
             return payload_bits  # the flow's last bit has just arrived
         del self._ends[id_]
-        moved = self._band.remove(id_, slot)
+        moved = self.band.remove(id_, slot)
         self._changed(slot)
         return moved
-
-    def sent_by(self, id_: int) -> tuple[float, float]:
-        """Return the slots and power of a finished or cut-off transfer, as `SharedBand.sent_by` does."""
-        return self._band.sent_by(id_)
-
-    @property
-    def sent_slots(self) -> float:
-        """Airtime in slots since the run began; K shares in use for a slot count as K slots."""
-        return self._band.sent_slots
-
-    def sent_slots_of(self, group: int) -> float:
-        """Return the airtime in full-power slots of a device group since the run began."""
-        return self._band.sent_slots_of(group)
 
     def paused_slots(self, first: int, end: int) -> int:
         """Return in how many slots from `first` on, before `end`, the band was paused."""
@@ -131,17 +99,17 @@ class BandInUse:
 
     def catch_up(self, slot: int) -> None:
         """End the flows that have sent all their bits by a slot boundary, which may be in the past."""
-        if slot <= self._band.slot and not self._band.complete:
+        if slot <= self.band.slot and not self.band.complete:
             return
         while True:
-            due = self._band.next_end(max(slot, self._band.slot))
+            due = self.band.next_end(max(slot, self.band.slot))
             if due is None or due[0] > slot or not due[1]:
                 break
             self._hand_out(due[0])
-        self._hand_out(max(slot, self._band.slot))
+        self._hand_out(max(slot, self.band.slot))
 
     def _hand_out(self, slot: int) -> None:
-        for id_ in self._band.settle(slot):
+        for id_ in self.band.settle(slot):
             assert isinstance(id_, int)
             self._ends.pop(id_)(slot)
         self._tell(slot)
@@ -156,7 +124,7 @@ class BandInUse:
         if other is not None and other._paused != busy:
             other.catch_up(slot)
             other._paused = busy
-            other._band.pause(slot, busy)
+            other.band.pause(slot, busy)
             other._pauses.append((slot, math.inf) if busy else (other._pauses.pop()[0], slot))
             other._plan()
 
@@ -178,7 +146,7 @@ class BandInUse:
 
     def _look(self) -> None:
         plan = self._plans
-        due = self._band.next_end(self._band.horizon)
+        due = self.band.next_end(self.band.horizon)
         if due is None:
             return
         next_slot, _ = due

@@ -57,7 +57,7 @@ def time_in_band(
     end_s, rank = np.array(end_slots) * slot_s, {id_: place for place, id_ in enumerate(ends)}
     power = None
     if direction == "uplink" and air.carriers[direction].blocks is not None:
-        on, at_power = np.array([band.sent_by(id_) for id_ in ids]).T
+        on, at_power = np.array([band.band.sent_by(id_) for id_ in ids]).T
         airtime_s, power = on * slot_s, np.divide(at_power, on, out=np.zeros_like(on), where=on > 0)
     else:
         airtime_s = _airtimes_s(air, direction, first_slots, start_s, end_s)

@@ -109,40 +109,32 @@ class SharedBandTransfer:
     """A transfer in a dynamically shared band; it is not scheduled while its link is out of sync.
 
     Args:
-        neighbours: interference over noise for each share that the other sites send.
+        flow: arguments of `SharedBand.add`, with the SNR at the round's opening, see `Link.flow`.
         until: returns an event at the start of a slot.
         on_block: converts an SNR on the whole band to the SNR at full power and to the highest SNR on one block.
-        widest: largest part of the band that the device's radio can use.
     """
 
     band: BandInUse
-    device: int
-    fading: Fading
-    payload_bits: int
-    neighbours: float
+    flow: dict[str, Any]
     until: Callable[[int], simpy.Event]
-    on_block: Callable[[float], tuple[float, float]] = lambda snr: (snr, math.inf)
-    widest: float = 1.0
+    on_block: Callable[[float], tuple[float, float]]
     _moved_bits: float = 0.0
     _end: simpy.Event | None = None
     _on: list[tuple[float, float]] = field(default_factory=list)
+
+    @property
+    def _left_bits(self) -> float:
+        left_bits: float = self.flow["payload_bits"] - self._moved_bits
+        return left_bits
 
     def go(self, slot: int, snr: float, until: int | None) -> Generator[simpy.Event, Any, int | None]:
         full_snr, most_snr = self.on_block(snr)
         with refused("radio"):
             if self._end is None:
-                self._end = self.band.begin(
-                    self.device,
-                    self.payload_bits - self._moved_bits,
-                    snr_whole_band=full_snr,
-                    most_snr=most_snr,
-                    widest=self.widest,
-                    fading=self.fading,
-                    slot=slot,
-                    neighbours=self.neighbours,
-                )
+                now = {"payload_bits": self._left_bits, "snr_whole_band": full_snr, "most_snr": most_snr}
+                self._end = self.band.begin(**self.flow | now, slot=slot)
             else:
-                self.band.change(self.device, full_snr, slot, most_snr)
+                self.band.change(self.flow["id_"], full_snr, slot, most_snr)
         if until is None:
             return cast(int, (yield self._end))
         if not self._end.triggered:
@@ -154,21 +146,18 @@ class SharedBandTransfer:
 
     def pause(self, slot: int) -> None:
         if self._end is not None:
-            left_bits = self.payload_bits - self._moved_bits
-            self._moved_bits += self.band.cut_off(self.device, left_bits, slot)
+            self._moved_bits += self.band.cut_off(self.flow["id_"], self._left_bits, slot)
             self._end = None
-            self._on.append(self.band.sent_by(self.device))
+            self._on.append(self.band.band.sent_by(self.flow["id_"]))
 
     def bits(self, slot: int) -> int:
-        if not self.payload_bits:
-            return 0
         self.pause(slot)
         return int(self._moved_bits)
 
     def sent(self) -> tuple[float, float]:
         """Return the number of slots in which a transfer had blocks, and its mean share of full power in them."""
         if self._end is not None:  # the transfer ended without a pause
-            self._on.append(self.band.sent_by(self.device))
+            self._on.append(self.band.band.sent_by(self.flow["id_"]))
         on, at_power = (math.fsum(of) for of in zip(*self._on, strict=True)) if self._on else (0.0, 0.0)
         return on, at_power / on if on else 0.0
 

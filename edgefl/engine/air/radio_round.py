@@ -97,7 +97,7 @@ class RadioRound:
         """
         if not self.air.dynamic:
             return 0.0
-        band = self.air.band(self.cell, "downlink")
+        band = self.air.band(self.cell, "downlink").band
         if self.air.groups is None:
             return band.sent_slots
         return band.sent_slots_of(self.air.groups.of(self.links.devices[0]))
@@ -125,11 +125,6 @@ class Link:
         """Fraction of its power that the device radiates; the uplink's SNR already includes this factor."""
         return float(self.round.links.uplink_power[self.row])
 
-    @property
-    def neighbours(self) -> float:
-        """Downlink interference over noise per share that the other sites send; the SNR does not include it."""
-        return float(self.round.links.neighbours[self.row])
-
     def on_block(self, direction: Direction, snr: float) -> tuple[float, float]:
         """Return the full-power SNR on the whole band, and the highest SNR that power control allows on a block.
 
@@ -153,7 +148,7 @@ class Link:
             "most_snr": most_snr,
             "widest": self.share(direction),
             "fading": self.power(direction),
-            "neighbours": self.neighbours if direction == "downlink" else 0.0,
+            "neighbours": float(self.round.links.neighbours[self.row]) if direction == "downlink" else 0.0,
         }
 
     def by_blocks(self, direction: Direction) -> bool:
@@ -277,19 +272,8 @@ class Link:
         holds = not payload_bits or (self.round.reports is None and self.carries(direction, share))
         moving: ProgressiveTransfer
         if air.dynamic and payload_bits:
-            neighbours = self.neighbours if direction == "downlink" else 0.0
-            band = air.band(self.cell, direction)
-            on_block = partial(self.on_block, direction)
-            moving = SharedBandTransfer(
-                band,
-                self.device,
-                fading,
-                payload_bits,
-                neighbours,
-                air.until,
-                on_block,
-                self.share(direction),
-            )
+            band, on_block = air.band(self.cell, direction), partial(self.on_block, direction)
+            moving = SharedBandTransfer(band, self.flow(direction, payload_bits), air.until, on_block)
         elif holds:
             snr = self.snr(direction)
             moving = HeldShareTransfer(air, direction, share, snr, fading, payload_bits, first_slot)

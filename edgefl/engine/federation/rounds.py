@@ -15,8 +15,8 @@ from edgefl.engine.air.gains import LargeScaleState, RoundKey
 from edgefl.engine.air.radio_round import RadioRound
 from edgefl.engine.federation.deciding.choice import Choice, Reports, Selection
 from edgefl.engine.federation.device import Processors
+from edgefl.engine.federation.federations import Seat
 from edgefl.engine.federation.plan import planned_parts
-from edgefl.engine.federation.seat import Seat
 from edgefl.engine.federation.simulation import Simulation
 from edgefl.engine.parts import DeviceTask, Part
 from edgefl.engine.selectors import with_surplus

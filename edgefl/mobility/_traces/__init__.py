@@ -15,7 +15,7 @@ from types import ModuleType
 
 from edgefl.config import foreign_files, scenario_files
 from edgefl.errors import EdgeflError, quoted
-from edgefl.mobility._traces._head import HEAD, Head
+from edgefl.mobility._traces._lines import HEAD, Head
 from edgefl.mobility._traces._samples import Samples, Wanted
 
 KNOWN = (

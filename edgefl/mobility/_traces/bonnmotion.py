@@ -5,8 +5,7 @@ Source: https://sys.cs.uos.de/bonnmotion/doc/README.pdf, "BonnMotion native trac
 
 from pathlib import Path
 
-from edgefl.mobility._traces._head import Head
-from edgefl.mobility._traces._lines import Waypoint, add_node, are_numbers, numbered
+from edgefl.mobility._traces._lines import Head, Waypoint, add_node, are_numbers, numbered
 from edgefl.mobility._traces._samples import BadRow, Samples
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from edgefl.config import foreign_files
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import LISTED, BadRow, Samples
 
 DEEPEST = 100  # maximum number of levels of nesting

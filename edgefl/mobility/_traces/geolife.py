@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from edgefl.config.table_files import rows
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
 HEADER = 6  # number of lines before the samples

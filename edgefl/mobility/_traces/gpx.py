@@ -8,7 +8,7 @@ from pathlib import Path
 from xml.parsers import expat
 
 from edgefl.config import foreign_files
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
 LONGEST = 10  # maximum number of pieces in which the parser may deliver the text of a <time>

@@ -10,8 +10,7 @@ import re
 from array import array
 from pathlib import Path
 
-from edgefl.mobility._traces._head import Head
-from edgefl.mobility._traces._lines import Waypoint, add_node, numbered
+from edgefl.mobility._traces._lines import Head, Waypoint, add_node, numbered
 from edgefl.mobility._traces._samples import BadRow, Samples
 
 _NODE = r"\$\w+\((?P<id>[\w.:-]+)\)"

@@ -6,8 +6,7 @@ Source: https://github.com/akeranen/the-one, src/input/ExternalMovementReader.ja
 import re
 from pathlib import Path
 
-from edgefl.mobility._traces._head import Head
-from edgefl.mobility._traces._lines import are_numbers, numbered
+from edgefl.mobility._traces._lines import Head, are_numbers, numbered
 from edgefl.mobility._traces._samples import WAYPOINTS, BadRow, Samples
 
 _EVENT = re.compile(r"[\d.]+\s+(C|S|DE|DR|A|R|CONN)\s")  # StandardEventsReader.java

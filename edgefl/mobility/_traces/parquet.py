@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from edgefl.config import foreign_files
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import Samples
 from edgefl.mobility._traces.table import Columns
 

@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from edgefl.config.table_files import miscounted, rows
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import BadRow, Samples
 
 STEP_S = 15

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from edgefl.config import registry
 from edgefl.config.table_files import miscounted, rows
 from edgefl.errors import EdgeflError, clipped
-from edgefl.mobility._traces._head import Head
+from edgefl.mobility._traces._lines import Head
 from edgefl.mobility._traces._samples import LISTED, LOGGED, BadRow, Samples
 from edgefl.mobility._traces._units import LENGTHS, TIMES
 

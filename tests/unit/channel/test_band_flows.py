@@ -13,10 +13,9 @@ NUMBERS = ("snr", "most", "need", "widest", "background", "static", "held_power"
 
 
 def flow(number: int) -> BandFlow:
-    held = 0.5 * number if number % 3 == 0 else None
-    return BandFlow(
-        number, 1.0, 2.0 + number, 3.0 + number, LinkFading(number, 0.9), held, bool(number % 2), 0.1
-    )
+    one = BandFlow(number, 1.0, 2.0 + number, 3.0 + number, LinkFading(number, 0.9), bool(number % 2), 0.1)
+    one.static_power = 0.5 * number if number % 3 == 0 else None
+    return one
 
 
 @settings(max_examples=40, deadline=None)

@@ -34,10 +34,6 @@ def on_at(churn: Churn, time_s: float) -> np.ndarray:
     return np.array(counts) % 2 == 1
 
 
-def test_always_on() -> None:
-    assert list(AlwaysOn().switches(0, Streams(1))) == [0.0]
-
-
 # models, and the share of devices that are on at any time
 SHARES: list[tuple[Churn, float]] = [
     (AlwaysOn(), 1.0),

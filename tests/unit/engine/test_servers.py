@@ -405,7 +405,7 @@ def test_the_energy_of_a_session_is_that_of_the_time_in_which_the_site_sent(powe
     watt = 10 ** ((43 - 30) / 10)
     sent = [(p.downlink_start_s, p.downlink_end_s) for p in world.rows.of[DeviceRound]]
     if power == "full":
-        expected_j = watt * world.simulation.radio.air.band(0, "downlink").sent_slots * 0.5e-3
+        expected_j = watt * world.simulation.radio.air.band(0, "downlink").band.sent_slots * 0.5e-3
     else:
         expected_j = watt * sum(b - a for a, b in united(sent))
     assert sum(row.energy_server_j for row in world.rows.of[Round]) == pytest.approx(expected_j, rel=1e-12)

@@ -14,8 +14,6 @@ from edgefl.engine.sessions.schedule import Schedule
 from tests.tools.derived import underived
 
 TEN = frozenset(range(10))
-
-
 ONE_GONE = TEN - {0}
 SCORES = (0.2, 0.5, 0.5, 0.4, 0.7, 0.3, 0.7)
 
@@ -84,7 +82,6 @@ def test_answers_by_hand(
 def test_an_interval_lasts_its_time_and_says_how_much_is_over() -> None:
     policy = FixedInterval(length_s=40.0)
     states = [SessionState(1, TEN, TEN, time_s=time_s, start_s=100.0) for time_s in (100.0, 130.0, 140.0)]
-    assert [policy.reason_to_end(state) for state in states] == [None, None, "interval"]
     assert [policy.progress(state) for state in states[:2]] == [0.0, 0.75]
     late = policy.progress(states[2])
     assert 1 - 1e-15 < late < 1, "the only training round follows long probes"

@@ -5,7 +5,7 @@ import inspect
 import pytest
 
 from edgefl.contract import REPORTED_LOSS, REPORTED_NORM, averages
-from edgefl.engine.federation import cloud, versions
+from edgefl.engine.federation import cloud, observers
 from edgefl.engine.federation.deciding.excess import ENERGY_EXCESS
 from edgefl.engine.records import CONNECTING, OUT_OF_COVERAGE, DeviceRound, LedgerRow, Round
 from edgefl.learning.algorithms._clustered import CLUSTER, LOWEST_LOSS
@@ -20,7 +20,7 @@ STALLS = ("stalled_s", "stalled_j")
 FURTHER: dict[type, tuple[str, ...]] = {
     Round: (
         *(OUT_OF_COVERAGE, CONNECTING, ENERGY_EXCESS, drifting.DRIFTED, drifting.DRIFT_SHARE),
-        *(versions.STALENESS_MEAN, versions.STALENESS_MAX, versions.WORKING),
+        *(observers.STALENESS_MEAN, observers.STALENESS_MAX, observers.WORKING),
         *(cloud.CLOUD_VERSION, cloud.CLOUD_WAIT_S),
         *(cloud.BACKHAUL_S, cloud.BACKHAUL_BITS, cloud.BACKHAUL_J),
         *(trainer.ACCURACY_STD, trainer.ACCURACY_BY_SAMPLES, trainer.ACCURACY_WORST_TENTH),
@@ -28,7 +28,7 @@ FURTHER: dict[type, tuple[str, ...]] = {
     ),
     DeviceRound: (
         *("class", "access_s", *STALLS, "link_failures", CLUSTER, LOWEST_LOSS, REPORTED_LOSS, REPORTED_NORM),
-        *(EPSILON, versions.DISPATCH, versions.BEGAN_FROM, versions.STALENESS),
+        *(EPSILON, observers.DISPATCH, observers.BEGAN_FROM, observers.STALENESS),
         *(trainer.EPOCHS, trainer.PERSONAL_ACCURACY, trainer.TEST_SAMPLES),
     ),
     LedgerRow: ("class", "circuit_j", *STALLS),

@@ -84,7 +84,7 @@ def test_users_are_in_their_cell() -> None:
     world = cells({"users": 60}, layout=hexagons, propagation={"shadowing": "spatial"})
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
     for cell in (0, 3):
-        snr = users(world).snr(cell)
+        snr = users(world).links(cell).snr
         assert snr["downlink"].shape == snr["uplink"].shape == (60,)
         loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / snr["downlink"])
         assert loss_db.max() <= UMi().path_loss_db(200 / np.sqrt(3), carrier_hz=3.5e9)
@@ -110,9 +110,9 @@ def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
     """The SNR of background users does not depend on the power of the learning devices or of their classes."""
     classes = {"a": {"share": 0.5, "transmit_power_dbm": -10.0}, "b": {"share": 0.5}}
     phones, sensors = cells({}), cells({}, {"transmit_power_dbm": 7.0, "classes": classes})
-    snr, same = (users(world).snr(0) for world in (phones, sensors))
+    snr, same = (users(world).links(0).snr for world in (phones, sensors))
     monkeypatch.setattr(Background, "transmit_power_dbm", 13.0)
-    less = users(cells({})).snr(0)
+    less = users(cells({})).links(0).snr
     for direction, ratio in (("uplink", 10.0), ("downlink", 1.0)):
         assert np.array_equal(snr[direction], same[direction])  # type: ignore[index]
         assert snr[direction] / less[direction] == pytest.approx(ratio)  # type: ignore[index]
@@ -120,7 +120,7 @@ def test_users_have_a_power_of_their_own(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_power_control_holds_for_users_too() -> None:
     """With alpha = 1, all users below their maximum power arrive at the site with the same power."""
-    snr = users(cells({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).snr(0)["uplink"]
+    snr = users(cells({}, budget={"uplink_p0_dbm": -100.0, "uplink_alpha": 1.0})).links(0).snr["uplink"]
     assert snr == pytest.approx(snr[0])
 
 
@@ -151,8 +151,8 @@ def test_power_control_limits_users_on_each_resource_block(monkeypatch: pytest.M
 
 def test_users_are_indoors_as_often_as_devices() -> None:
     """As penetration loss is at least 10 dB, SNR shows which users are indoors; 0.1 is 4 standard errors."""
-    outdoors = users(cells({})).snr(0)["downlink"]
-    snr = users(cells({}, {"indoor_share": 0.6})).snr(0)["downlink"]
+    outdoors = users(cells({})).links(0).snr["downlink"]
+    snr = users(cells({}, {"indoor_share": 0.6})).links(0).snr["downlink"]
     assert np.mean(snr < outdoors / 3) == pytest.approx(0.6, abs=4 * np.sqrt(0.25 / 400))
 
 
@@ -175,7 +175,7 @@ def test_users_are_at_the_distances_given() -> None:
     assert 20.0 <= distance_m.min() < 25.0 < 75.0 < distance_m.max() <= 80.0
     assert distance_m.mean() == pytest.approx(50.0, abs=4 * 60.0 / np.sqrt(12 * 400))
     noise_w = 10 ** ((-174 - 30) / 10) * world.scenario.radio.bandwidth_hz
-    loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / users(world).snr(0)["downlink"])
+    loss_db = 10 * np.log10(dbm_to_watt(43.0) / noise_w / users(world).links(0).snr["downlink"])
     assert loss_db.max() <= UMi().path_loss_db(80.0, carrier_hz=3.5e9) + 1e-9
 
 
@@ -188,7 +188,7 @@ def test_users_of_several_cells_are_around_their_own_site() -> None:
 
 def test_users_beyond_the_cell_are_refused() -> None:
     with refused_at("radio.background.distance_m", "300 m", "250 m"):
-        users(cells({"distance_m": [20.0, 300.0]})).snr(0)
+        users(cells({"distance_m": [20.0, 300.0]})).links(0)
     with refused_at("distance_m", "from 80 to 20 m"):
         Load(distance_m=(80.0, 20.0))
 
@@ -202,9 +202,9 @@ def test_traffic_in_bit_per_second_brings_its_bits() -> None:
     come = []
     begin = BandInUse.begin
 
-    def count(self: BandInUse, id_: int, bits: float, **how: Any) -> Any:
-        come.append((id_, bits))
-        return begin(self, id_, bits, **how)
+    def count(self: BandInUse, id_: int, payload_bits: float, **how: Any) -> Any:
+        come.append((id_, payload_bits))
+        return begin(self, id_, payload_bits, **how)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BandInUse, "begin", count)

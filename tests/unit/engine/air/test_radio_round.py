@@ -59,7 +59,7 @@ def test_slots_sent_in_a_shared_band_are_billed_once_whichever_round_asks_first(
     spans = [process.value.span(0.0) for process in processes]
     sent_j = [server_energy_j(rounds[1], spans[2:], 0.0)]
     sent_j.append(server_energy_j(rounds[0], spans[:2], billed_slots=rounds[1].sent_slots))
-    assert sum(sent_j) == pytest.approx(SERVER_W * radio.air.band(0, "downlink").sent_slots * SLOT_S)
+    assert sum(sent_j) == pytest.approx(SERVER_W * radio.air.band(0, "downlink").band.sent_slots * SLOT_S)
     assert server_energy_j(rounds[1], spans[2:], 0.0) == sent_j[0], "reading the energy does not change it"
 
 

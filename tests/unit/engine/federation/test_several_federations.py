@@ -13,7 +13,7 @@ import simpy
 
 from edgefl.channel.units import dbm_to_watt
 from edgefl.engine.federation.by_federation import ByFederation
-from edgefl.engine.federation.seat import Seat
+from edgefl.engine.federation.federations import Seat
 from edgefl.engine.records import DeviceRound, Event, Position, Recorder, Round
 from edgefl.rng import Streams
 from edgefl.run.composition import compose
