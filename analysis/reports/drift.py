@@ -1,7 +1,7 @@
 """Report runs under concept drift by paper F's metrics, and the seconds and joules until a model has recovered."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Annotated
 
@@ -97,22 +97,7 @@ def compare_drift(
             f"no device's data drift in the runs in {given.path}: lower learning.drift.at, which is after "
             "the runs' end"
         )
-    each = [*RUN, "cell"]
-    ends = detail.groupby(each)["first_round"].shift(-1) - 1
-    lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
-    follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
-    if follow < TAIL:
-        notes.append(
-            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}:"
-            " `final` and the next change's `before` thus include the dip, and recovery may be reported too early"
-        )
-    lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
-    notes += [
-        f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery"
-        " refers to the final accuracy"
-        for name, points in lost.items()
-        if recovery == "level" and points > FALLEN
-    ]
+    notes += _on_final(detail, rounds, recovery)
     values = [name for name in detail.columns if name not in (*RUN, "cell", "change")]
     some = set(detail["variant"])
     variants = [name for name in both.variants if name in some]
@@ -138,6 +123,26 @@ def compare_drift(
         figures={"drift": drift_figure(table, rounds, both.reference)},
         pdf=False,
     ).write()
+
+
+def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -> Iterator[str]:
+    """Note final accuracies that include a dip, and those far below the accuracy before the drift."""
+    each = [*RUN, "cell"]
+    ends = detail.groupby(each)["first_round"].shift(-1) - 1
+    lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
+    follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
+    if follow < TAIL:
+        yield (
+            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}:"
+            " `final` and the next change's `before` thus include the dip, and recovery may be reported too early"
+        )
+    lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
+    for name, points in lost.items():
+        if recovery == "level" and points > FALLEN:
+            yield (
+                f"{name}: the final accuracy is {100 * points:.0f} points below that before the drift, so recovery"
+                " refers to the final accuracy"
+            )
 
 
 def _refuse_without_drift(given: Runs, by: Weights) -> None:
