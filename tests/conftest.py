@@ -7,12 +7,17 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from tests.tools import costs
 
 # a shell makes a background job and its children ignore SIGINT; tests need this signal to interrupt processes
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# an example may take long on a loaded machine
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")
 
 # one thread, as in simulations: two workers with two threads each would compete for two cores
 os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -18,7 +18,7 @@ def flow(number: int) -> BandFlow:
     return one
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.one_of(st.just("join"), st.just("change"), st.integers(0, 5)), max_size=12))
 def test_columns_follow_flows_that_join_change_and_leave(steps: list[str | int]) -> None:
     """The columns equal the columns of a new tuple of the same flows, and each flow keeps its table row."""

@@ -64,7 +64,7 @@ def event_by_event(band: SharedBand, story: list[tuple[int, dict[str, Any]]]) ->
     at_once=st.sampled_from([(1, 1), (300, 5), (2048, 16), (10**6, 16)]),
 )
 @example(3, 60, 400, 273, FRAMES[1], "full", Steps(layers=2, parts=3), (2048, 16))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_one_pass_is_what_the_events_make(
     seed: int,
     flows: int,

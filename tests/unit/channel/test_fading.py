@@ -72,7 +72,7 @@ def test_a_bridge_between_two_edges_has_the_law_of_the_process(rho: float, block
     np.testing.assert_allclose(covariance, linalg.toeplitz(rho ** np.arange(block + 1.0)), rtol=0, atol=1e-9)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rho=st.sampled_from(CORRELATIONS),
     pieces=st.lists(st.tuples(st.integers(0, 5 * BLOCK), st.integers(0, 3 * BLOCK)), min_size=1, max_size=5),

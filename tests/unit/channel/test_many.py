@@ -58,7 +58,7 @@ def transfers(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(story=transfers(), chunk=st.sampled_from([100, 5000, 2**20]))
 def test_together_is_one_by_one(story: dict[str, Any], chunk: int) -> None:
     carrier = Carrier(1e6, 0.5e-3, story.pop("weights"), story.pop("cap"))

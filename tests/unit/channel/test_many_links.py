@@ -13,7 +13,7 @@ KEY = 2**100 + 12345
 CORRELATIONS = [0.0, 0.9667, 0.99966, -0.9]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     correlations=st.lists(st.sampled_from(CORRELATIONS), min_size=1, max_size=20),
     first=st.integers(0, 3 * BLOCK),

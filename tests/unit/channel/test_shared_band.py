@@ -258,7 +258,7 @@ def play(band: SharedBand, story: list[Join], look: Iterable[tuple[int, bool]] =
 
 
 @pytest.mark.parametrize("scheduler", ALL, ids=NAMES)
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(
     story=joins(),
     look=st.lists(st.tuples(st.integers(0, 1500), st.booleans()), max_size=25),
@@ -315,7 +315,7 @@ def slot_by_slot(scheduler: Scheduler, story: list[Join], weights: Weights, powe
 
 
 @pytest.mark.parametrize("scheduler", [EqualShare(), RoundRobin(), MaxRate()])
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(
     story=joins(),
     weights=st.sampled_from([(1.0,), (1.0, 0.0, 0.5)]),

@@ -147,7 +147,7 @@ UPLINK = Pattern("DDDSU", "10:2:2").weights("uplink")
 DOWNLINK = Pattern("DDDSU", "10:2:2").weights("downlink")
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     slots=st.floats(0.01, 2000),
     snr=st.sampled_from([0.01, 1.0, 100.0, 1e6]),

@@ -40,7 +40,6 @@ PIECES = [
 ]  # fmt: skip
 BOUNDED = settings(
     max_examples=100,
-    deadline=None,
     derandomize=True,
     database=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],

@@ -122,7 +122,7 @@ def sequences(draw: st.DrawFn) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", RULES)
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data(), changes=sequences())
 def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, changes: np.ndarray) -> None:
     kind = registry.get("algorithms", name)
@@ -144,7 +144,7 @@ def test_fifty_steps_follow_the_definition(name: str, data: st.DataObject, chang
         expected = model.numpy().copy()  # compare individual steps, without accumulated rounding
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(changes=sequences(), betas=st.tuples(SHARE, SHARE, SHARE))
 def test_the_rate_of_adaptive_fedavg(changes: np.ndarray, betas: tuple[float, float, float]) -> None:
     b1, b2, b3 = betas

@@ -38,7 +38,7 @@ def expect_exact_cover(assigned: Sequence[np.ndarray], samples: np.ndarray) -> N
 # ---- every sample at exactly one device
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     counts=st.lists(st.integers(1, 40), min_size=2, max_size=12),
     devices=st.integers(1, 30),
@@ -72,7 +72,7 @@ def test_dirichlet_deals_every_available_sample_to_one_device(
         assert (np.diff(held) > 0).all()
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(
     counts=st.lists(st.integers(1, 40), min_size=1, max_size=12),
     devices=st.integers(1, 30),

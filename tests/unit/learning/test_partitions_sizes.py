@@ -51,7 +51,7 @@ def test_samples_are_shared_out_by_hand(total: int, weights: list[float], counts
     assert sorted(found.tolist()) == sorted(counts)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(weights=st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=30), more=st.integers(0, 200))
 def test_shares_sum_to_all_samples_and_differ_by_less_than_one(weights: list[float], more: int) -> None:
     total, w = len(weights) + more, np.array(weights)
@@ -218,7 +218,7 @@ def test_wrong_sets_are_refused(settings_: dict[str, object], nouns: Sequence[st
         Iid(**settings_)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     counts=st.lists(st.integers(1, 40), min_size=2, max_size=12),
     devices=st.integers(1, 30),

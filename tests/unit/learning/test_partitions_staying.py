@@ -76,7 +76,7 @@ def test_two_shards_of_the_early_version(classes: int, per_device: int) -> None:
     assert len(np.unique(held > 0, axis=1).T) <= 10
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(counts=counts_of_labels, devices=populations, bundles=st.integers(2, 16), seed=seeds)
 def test_two_shards_deal_everything_evenly(counts: list[int], devices: int, bundles: int, seed: int) -> None:
     labels = shuffled_labels(counts, seed)
@@ -96,7 +96,7 @@ def test_two_shards_deal_everything_evenly(counts: list[int], devices: int, bund
     assert (held > 0).sum(axis=1).max() <= 2 * -(-len(counts) // real)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=100, derandomize=True)
 @given(devices=st.integers(1, 60), bundles=st.integers(2, 70), seed=seeds)
 def test_pairs_are_of_different_bundles(devices: int, bundles: int, seed: int) -> None:
     shards = np.arange(2 * devices) % min(bundles, 2 * devices)
@@ -153,7 +153,7 @@ def test_partial_overlap_of_the_early_version(classes: int, devices: int) -> Non
     expect_even(held)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(counts=counts_of_labels, devices=populations, common=st.integers(0, 13), seed=seeds)
 def test_halves_deal_everything_evenly(counts: list[int], devices: int, common: int, seed: int) -> None:
     labels, classes = shuffled_labels(counts, seed), len(counts)
@@ -196,7 +196,7 @@ def test_an_overlap_that_is_no_number_of_labels() -> None:
     assert (held.sum(axis=1) == [2, 2, 2, 3, 3, 3]).all()
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(counts=counts_of_labels, devices=populations, seed=seeds)
 def test_distinct_labels_have_one_holder(counts: list[int], devices: int, seed: int) -> None:
     labels, classes = shuffled_labels(counts, seed), len(counts)
@@ -235,7 +235,7 @@ def some_groups() -> tuple[np.ndarray, np.ndarray]:
     return groups, np.arange(len(groups)) % 3
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=40, derandomize=True)
 @given(devices=st.integers(1, 5), seed=seeds)
 def test_a_device_is_a_group(devices: int, seed: int) -> None:
     groups, labels = some_groups()
@@ -323,7 +323,7 @@ def test_cells_are_those_of_the_nearest_base_station() -> None:
     assert len({label[0], label[1], label[3]}) == 3
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60, derandomize=True)
 @given(
     counts=st.lists(st.integers(30, 50), min_size=1, max_size=12),
     devices=st.integers(1, 12),

@@ -111,7 +111,7 @@ def test_every_model_is_tested() -> None:
 
 @pytest.mark.parametrize("model", ALL)
 @given(times=st.lists(st.floats(0, LATEST_S), min_size=1, max_size=3))
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 def test_positions_do_not_depend_on_what_was_asked_before(model: Mobility, times: list[float]) -> None:
     asked = start(model)
     for time_s in times:
@@ -120,7 +120,7 @@ def test_positions_do_not_depend_on_what_was_asked_before(model: Mobility, times
 
 @pytest.mark.parametrize("model", ALL)
 @given(few=st.integers(1, DEVICES), time_s=st.floats(0, LATEST_S))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_a_device_does_not_disturb_the_others(model: Mobility, few: int, time_s: float) -> None:
     some, all_ = start(model, few), start(model)
     assert np.array_equal(some.positions_m(time_s), all_.positions_m(time_s)[:few], equal_nan=True)
@@ -158,7 +158,7 @@ def test_times_out_of_range(model: Mobility, time_s: float) -> None:
     "name", ["random_waypoint", "random_direction", "manhattan", "attraction", "od_flows", "itinerary"]
 )
 @given(time_s=st.floats(0, LATEST_S), step_s=st.floats(1e-3, 10.0))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_nobody_exceeds_its_speed(name: str, time_s: float, step_s: float) -> None:
     for model in MODELS[name]:
         movement = start(model)

@@ -240,7 +240,7 @@ def test_a_single_sample_is_a_moment(write: Write) -> None:
     ),
     times=st.lists(st.floats(0, 60), max_size=10),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_trace_is_interpolated(
     tmp_path_factory: pytest.TempPathFactory, data: dict[str, dict[int, tuple[int, int]]], times: list[float]
 ) -> None:

@@ -46,7 +46,7 @@ def any_flows(draw: st.DrawFn) -> Flows:
 
 
 @pytest.mark.parametrize("cls", [EqualShare, RoundRobin, ProportionalFair, MaxRate, MinMaxLatency])
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(of=any_flows())
 def test_shares_divide_the_band(cls: type[Scheduler], of: Flows) -> None:
     shares = cls().shares(of)
@@ -88,7 +88,7 @@ def test_equally_good_channels_are_served_in_the_order_of_what_they_had() -> Non
     assert MaxRate().order(EQUALLY_GOOD).tolist() == [1, 3, 0, 2]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(of=any_flows(), seed=st.integers(0, 2**32 - 1))
 def test_min_max_latency_finishes_together_and_no_other_split_is_faster(of: Flows, seed: int) -> None:
     shares = MinMaxLatency().shares(of)

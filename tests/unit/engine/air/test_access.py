@@ -130,7 +130,7 @@ def test_the_books_have_each_moment_once(how: dict[str, Any]) -> None:
 
 
 @given(bits=st.integers(0, 50_000_000), rate=st.floats(1e4, 1e10), round_trip_s=st.floats(0.0, 1.0))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_slow_start_segment_by_segment(bits: int, rate: float, round_trip_s: float) -> None:
     """Compare with a step-by-step simulation of a sender's congestion window on a link of constant rate."""
     segment = 1460 * 8

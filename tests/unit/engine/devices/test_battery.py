@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from edgefl.channel.tdd import Frame, OnTime
@@ -37,7 +37,6 @@ def slot_by_slot(
     return levels, lost, None
 
 
-@settings(deadline=None)
 @given(
     weights=weights,
     first_slot=st.integers(0, 20),

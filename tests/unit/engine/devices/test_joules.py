@@ -105,7 +105,7 @@ def ledger(world: SmallWorld, idle_power_w: float) -> list[LedgerRow]:
 @given(seed=st.integers(0, 2**32 - 1))
 # no bits are received, and each round begins in the previous round's tail
 @example(seed=2574)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
     """Capacity + recharge - remainder is the sum of the ledger's parts; no round is shorter than its mean latency."""
     world, devices = drawn_world(seed, power=power)
@@ -129,7 +129,7 @@ def test_a_battery_gives_what_the_ledger_says(power: Any, seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32 - 1))
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_every_class_has_its_battery_and_its_idle_power(seed: int) -> None:
     """Each device's energies balance in two classes with their own batteries and a class on mains."""
     world, devices = drawn_world(seed, classes=True)

@@ -124,7 +124,7 @@ def expect_alike(one: SmallWorld, other: SmallWorld) -> None:
     seed=0,
     devices={"power": {"name": "tr38840", "release_s": 0.05}},
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_a_plan_is_what_the_processes_return(
     distances_m: list[float],
     works: list[Any],
@@ -168,7 +168,7 @@ shared = st.fixed_dictionaries(
     doppler_speed_m_s=st.sampled_from([0.0, SLOW_M_S, FAST_M_S]),
     seed=st.integers(0, 2**32 - 1),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_a_plan_in_a_dynamic_band_is_what_the_processes_return(
     distances_m: list[float], works: list[Any], radio: dict[str, Any], doppler_speed_m_s: float, seed: int
 ) -> None:
