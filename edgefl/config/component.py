@@ -26,7 +26,7 @@ class Component(Strict):
 
     def __setattr__(self, name: str, value: Any) -> None:
         # no EdgeflError: one from an own component's method must be reported with file and line, as any other fault
-        if name in type(self).model_fields and self.model_config.get("frozen"):
+        if self.model_config.get("frozen") and name not in self.__private_attributes__:
             raise AttributeError(
                 f"{name} cannot be assigned, since a component is frozen: take state as an argument and return the"
                 " new state; to change a scenario, make a copy, such as scenario.with_(learning__algorithm__mu=0.1)"
