@@ -159,6 +159,27 @@ def in_python(function: Callable[Asked, Answer], name: str = "") -> Callable[Ask
     return call
 
 
+def check_values(
+    counts: Mapping[str, Any], functions: Mapping[str, Any] | None = None, device: Any = ""
+) -> None:
+    """Raise an EdgeflError unless the values of a function's arguments are of the right kind.
+
+    Args:
+        counts: name -> value that must be an integer of at least 1, or None.
+        functions: name -> value that must be a function, or None.
+        device: a value that must be text.
+    """
+    for name, value in counts.items():
+        is_whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        if value is not None and not (is_whole and value >= 1):
+            raise EdgeflError(f"{name} is {clipped(repr(value))}: give a whole number of at least 1, or None")
+    for name, value in (functions or {}).items():
+        if value is not None and not callable(value):
+            raise EdgeflError(f"{name} is {clipped(repr(value))}: give a function, or None")
+    if not isinstance(device, str):
+        raise EdgeflError(f"device is {clipped(repr(device))}: give a name as text, such as 'cpu' or 'cuda'")
+
+
 def _check_arguments(function: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]) -> None:
     """Raise TypeError if a function cannot be called with these arguments, e.g. with a scenario's key."""
     from inspect import signature  # slow to import

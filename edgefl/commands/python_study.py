@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from edgefl.errors import EdgeflError, clipped
+from edgefl.errors import EdgeflError, check_values, clipped
 from edgefl.run.showing import Showing, showing
 
 if TYPE_CHECKING:
@@ -75,6 +75,7 @@ def study(
         raise EdgeflError(
             f"variants: give a dict from names to overrides, got {clipped(repr(variants))}{hint}"
         )
+    check_values({"jobs": jobs, "snapshot_rounds": snapshot_rounds}, device=device)
     seeds = () if isinstance(seeds, tuple) and not seeds else _whole(seeds)
     with showing(progress) as shown:
         from edgefl import studies

@@ -211,6 +211,11 @@ class _FlowerLearner:
                 replies = self.nodes.answers(self.rounds.configure_test(self.number))
                 with _of_strategy("combine the tests of", self.number):
                     metrics = self.rounds.tested(self.number, list(replies.values())) if replies else None
+        if not isinstance(metrics, Mapping | None):
+            raise EdgeflError(
+                f"the test of round {self.number} returned {quoted(metrics)}: make evaluate, or the strategy's"
+                " aggregate_evaluate, return a MetricRecord such as MetricRecord({'accuracy': 0.9}), or None"
+            )
         metrics = metrics or {}
         self._warn_of_missing(metrics)
         return Evaluation(

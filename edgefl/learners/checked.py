@@ -3,7 +3,7 @@
 import inspect
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -50,9 +50,21 @@ class Where:
 
 
 class CheckedStage:
-    """A stage of an external learner, with checked answers."""
+    """A stage of an external learner, with checked answers.
 
-    def __init__(self, stage: Any, start: SessionStart, where: Where) -> None:
+    Args:
+        keep: called before each call that may be interrupted, so that the learner's state can be kept.
+        drop: called once an aggregation has replaced this state.
+    """
+
+    def __init__(
+        self,
+        stage: Any,
+        start: SessionStart,
+        where: Where,
+        keep: Callable[[], None] = lambda: None,
+        drop: Callable[[], None] = lambda: None,
+    ) -> None:
         missing = [name for name in VERBS if not hasattr(stage, name)]
         if missing:
             raise where.wrong(
@@ -60,12 +72,13 @@ class CheckedStage:
                 f" {', '.join(VERBS)} (edgefl.contract.Stage)"
             )
         self._stage: Stage = stage
-        self._start = start
+        self._start, self._keep, self._drop = start, keep, drop
         self.facts: StageFacts = _facts(stage.facts, where)
         self._where = where.at(phase=self.facts.phase)
 
     def train(self, ids: Sequence[int], round_: int, now: Now = BEGIN) -> LocalRound:
         self._where = self._where.at(round=round_)
+        self._keep()
         local = _local_round(self._stage.train(tuple(ids), round_, now), tuple(ids), self._where)
         if self._start.reports and self.facts.evaluates and REPORTED_LOSS not in local.scalars:
             raise self._where.wrong(
@@ -111,15 +124,17 @@ class CheckedStage:
     def aggregate(self, ids: Sequence[int], weights: Sequence[float] | None = None) -> None:
         if weights is None:
             self._stage.aggregate(tuple(ids))
-            return
-        if len(inspect.signature(self._stage.aggregate).parameters) < 2:
+        elif len(inspect.signature(self._stage.aggregate).parameters) < 2:
             raise self._where.wrong(
                 "aggregate(ids) takes no weights of updates, but rounds.server: {unbiased: true} sets them: "
                 "leave unbiased out, or write aggregate(ids, weights) (edgefl.contract.WeighingStage)"
             )
-        cast(WeighingStage, self._stage).aggregate(tuple(ids), tuple(weights))
+        else:
+            cast(WeighingStage, self._stage).aggregate(tuple(ids), tuple(weights))
+        self._drop()
 
     def evaluate(self, present: Sequence[int] = ()) -> Evaluation | None:
+        self._keep()
         evaluation = self._stage.evaluate(tuple(present))
         if evaluation is None:
             return None
@@ -147,21 +162,21 @@ def checked_number(where: Where, name: str, value: Any, *, whole: bool = False, 
 
 
 def facts_of(where: Where, facts: Any) -> dict[str, Any]:
-    """Return the facts of a learner's state, or raise if JSON cannot restore them.
+    """Return a copy of the facts of a learner's state, or raise if JSON cannot restore them.
 
     Raises:
         EdgeflError: JSON does not restore the facts unchanged.
     """
     try:
-        same = json.loads(json.dumps(facts)) == facts and isinstance(facts, dict)
+        copy = json.loads(json.dumps(facts))
     except (TypeError, ValueError):
-        same = False
-    if not same:
+        copy = None
+    if not (isinstance(copy, dict) and copy == facts):
         raise where.wrong(
             "state() returned facts that JSON cannot restore: use string keys, numbers, strings and lists, and "
             "arrays for the rest"
         )
-    return dict(facts)
+    return copy
 
 
 def _facts(facts: Any, where: Where) -> StageFacts:

@@ -18,10 +18,12 @@ A run can be resumed (`edgefl.resume(path, learner=make)`) if its learner has th
     restore(arrays, facts)          restore the state from which `state` returned these values
     stages()                        the stages of the open session, from the current one on
 
-Each method is called between rounds; after resuming, a round that was trained but not aggregated is trained again.
+Each method is called between two other calls, so that training and tests may change the learner's state: a snapshot
+has the state before the latest of these calls, and after resuming, the calls that this state lacks are repeated.
 Without these methods an unfinished run starts over, and run.json says so.
 """
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -77,10 +79,15 @@ class Assignment:
 
 
 Maker = Callable[[Assignment], Learner]
+State = tuple[dict[str, Tensor], dict[str, Any]]
 
 
 class OutsideLearner:
-    """An external learner; each of its answers is checked before the engine uses it."""
+    """An external learner; each of its answers is checked before the engine uses it.
+
+    Attributes:
+        recorded: number of this learner's calls in the journal; its state says which of them it lacks.
+    """
 
     def __init__(self, learner: Any, name: str, cell: int) -> None:
         self._where = Where(name, Place(cell))
@@ -106,6 +113,8 @@ class OutsideLearner:
         self.sees_time = bool(getattr(learner, "sees_time", True))
         self._start: SessionStart | None = None
         self._restored = False
+        self.recorded = 0
+        self._kept: State | None = None  # the state before a call that may be interrupted or repeated
 
     def session(self, start: SessionStart) -> Iterator[Stage]:
         """Yield the learner's stages, each checked; one stage must continue until the session policy ends it."""
@@ -118,7 +127,7 @@ class OutsideLearner:
         if not hasattr(stages, "__iter__"):
             raise where.wrong(f"session() returned {type(stages).__name__}; it must yield stages")
         for stage in stages:
-            checked = CheckedStage(stage, start, where)
+            checked = self._checked(stage, start, where)
             endless = endless or checked.facts.rounds is None
             yield checked
         if not endless:
@@ -131,21 +140,38 @@ class OutsideLearner:
         """Yield the stages of the open session, from the current one on."""
         facts_of_session = self._start or SessionStart(0, (), None)
         for stage in self._learner.stages():
-            yield CheckedStage(stage, facts_of_session, self._where)
+            yield self._checked(stage, facts_of_session, self._where)
 
-    def state(self) -> tuple[dict[str, Tensor], dict[str, Any]]:
-        """Return the learner's state for a snapshot."""
+    def _checked(self, stage: Any, start: SessionStart, where: Where) -> CheckedStage:
+        checked = CheckedStage(stage, start, where, self._keep, self._drop)
+        self._drop()  # the calls before this stage are recorded
+        return checked
+
+    def _keep(self) -> None:
+        if self.resumable:
+            self._kept = self.present_state()
+
+    def _drop(self) -> None:
+        self._kept = None
+
+    def state(self) -> State:
+        """Return the state for a snapshot: the one before the latest training or test, or else the present one."""
+        return self._kept or self.present_state()
+
+    def present_state(self) -> State:
+        """Return the learner's present state, copied."""
         import torch
 
         arrays, facts = self._learner.state()
-        return {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}, facts_of(
-            self._where, facts
-        )
+        tensors = {name: torch.from_numpy(np.array(array)) for name, array in arrays.items()}
+        return tensors, {"recorded": self.recorded, "own": facts_of(self._where, facts)}
 
-    def restore(self, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> None:
+    def restore(self, tensors: dict[str, Tensor], facts: dict[str, Any]) -> None:
         """Restore the learner's state from a snapshot."""
-        self._restored = True
-        self._learner.restore({name: tensor.numpy() for name, tensor in tensors.items()}, dict(facts))
+        self._restored, self._kept = True, (tensors, facts)
+        self.recorded = facts["recorded"]
+        arrays = {name: tensor.numpy().copy() for name, tensor in tensors.items()}
+        self._learner.restore(arrays, copy.deepcopy(facts["own"]))
 
 
 def _warn_of_earlier_run(learner: Any, where: Where) -> None:

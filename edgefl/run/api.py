@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgefl.errors import check_values
 from edgefl.run.results import Results
 from edgefl.run.showing import Showing, showing
 
@@ -50,6 +51,11 @@ def simulate(
         EdgeflError: the scenario cannot run; nothing has been written, or the run directory is marked `failed`.
         Interrupted: Ctrl-C or SIGTERM ended the run; the run directory is marked `interrupted`.
     """
+    check_values(
+        {"threads": threads, "snapshot_rounds": snapshot_rounds},
+        {"on_round": on_round, "on_note": on_note},
+        device,
+    )
     with showing(progress) as shown:
         from edgefl.learning.user_cache import without_tilde
         from edgefl.run.plan import prepare
@@ -100,6 +106,10 @@ def resume(
     Raises:
         EdgeflError: the run is complete or under way, or would not continue as it began.
     """
+    check_values(
+        {"threads": threads, "snapshot_rounds": snapshot_rounds},
+        {"on_round": on_round, "on_note": on_note},
+    )
     with showing(progress) as shown:
         from edgefl.run.plan import prepare
         from edgefl.run.resuming import device_of, left_behind

@@ -28,17 +28,19 @@ class _Holder:
     def __init__(self) -> None:
         self.depth = 0
         self.waiting: int | None = None
+        self.raised: int | None = None
 
     def arrived(self, number: int, frame: FrameType | None) -> None:
         if self.depth and self.waiting is None:
             self.waiting = number
             return
+        self.raised = number
         raise Interrupted(number)
 
     def release(self) -> None:
         if self.waiting is not None and not self.depth:
-            number, self.waiting = self.waiting, None
-            raise Interrupted(number)
+            self.raised, self.waiting = self.waiting, None
+            raise Interrupted(self.raised)
 
 
 _holder = _Holder()
@@ -59,12 +61,13 @@ def interruptible() -> Iterator[None]:
             before[number] = signal.signal(number, interrupt)
         except ValueError:
             break
-    _holder.waiting = None
+    _holder.waiting = _holder.raised = None
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        _holder.raised = None
 
 
 def interrupt(number: int, frame: FrameType | None = None) -> None:
@@ -74,6 +77,16 @@ def interrupt(number: int, frame: FrameType | None = None) -> None:
         Interrupted: immediately, unless code inside `held` is still running.
     """
     _holder.arrived(number, frame)
+
+
+def insist() -> None:
+    """Raise an interruption again that own code has caught, since this code may have returned another result.
+
+    Raises:
+        Interrupted: a signal has been raised as an exception since `interruptible` began.
+    """
+    if _holder.raised is not None:
+        raise Interrupted(_holder.raised)
 
 
 @contextmanager

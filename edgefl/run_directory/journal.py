@@ -16,7 +16,7 @@ from typing import Any, Self
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.circumstances import CODE_OF, SCENARIO, differences
 from edgefl.run_directory.files import reading, writing
-from edgefl.run_directory.interruption import held
+from edgefl.run_directory.interruption import held, insist
 from edgefl.run_directory.plain import decoded, encoded, words
 from edgefl.run_directory.questions import Place
 from edgefl.run_directory.seal import sealed, unsealed
@@ -106,7 +106,12 @@ class Journal:
         self._snapshots.remove(after=self._count)
 
     def replays(self) -> bool:
-        """Return whether the next call is recorded; if not, restore training from a snapshot."""
+        """Return whether the next call is recorded; if not, restore training from a snapshot.
+
+        Raises:
+            Interrupted: the run was interrupted, and own code caught the exception.
+        """
+        insist()
         if self._recorded:
             return True
         if self._restorable is not None:
@@ -137,7 +142,12 @@ class Journal:
         return decoded(self._recorded.popleft()["answered"])
 
     def record(self, at: Place, call: str, asked: Mapping[str, Any], answered: Any = None) -> Any:
-        """Append a call and its answer to the journal; return the answer as a resumed run will read it."""
+        """Append a call and its answer to the journal; return the answer as a resumed run will read it.
+
+        Raises:
+            Interrupted: the learner was interrupted in this call, and caught the exception.
+        """
+        insist()
         line = self._taken()
         if line is None:
             entry: dict[str, Any] = {"n": self._count, "cell": at.cell, "call": call}

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from edgefl.contract import (
     BEGIN,
@@ -47,6 +47,16 @@ class Resumable(Learner, Protocol):
 
     def stages(self) -> Iterator[Stage]:
         """Return the stages of the open session, from the current one on."""
+
+
+@runtime_checkable
+class Rewound(Protocol):
+    """A learner of foreign code, whose training and tests may change the state that a snapshot saves.
+
+    recorded: number of this learner's recorded calls; after `restore`, the number that the restored state includes.
+    """
+
+    recorded: int
 
 
 class Answering(ABC):

@@ -2,13 +2,24 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from edgefl.contract import BEGIN, LocalRound, Now
+from edgefl.contract import BEGIN, Now
 from edgefl.errors import EdgeflError
 from edgefl.run_directory.journal import Journal
-from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Asked, Resumable
+from edgefl.run_directory.questions import KEEPS_TRAINING, LOOKS, Answering, Asked, Resumable, Rewound
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A recorded call, and its number among the learner's calls."""
+
+    number: int
+    call: str
+    asked: Mapping[str, Any]
+    now: Now
+    answered: Any
 
 
 class JournaledLearner(Answering):
@@ -21,9 +32,11 @@ class JournaledLearner(Answering):
     def __init__(self, learner: Resumable, cell: int | str, journal: Journal) -> None:
         super().__init__(cell, learner.flops_per_sample, learner.payload_bits, learner.sees_time)
         self._own = Asked(learner)
+        self._rewound = learner if isinstance(learner, Rewound) else None
         self._journal = journal
-        # arguments and answer of the latest training, if it is known only from the journal
-        self._untrained: tuple[Mapping[str, Any], Now, LocalRound] | None = None
+        self._recorded = 0  # number of this learner's calls in the journal
+        # the latest training and the calls since, if they are known only from the journal
+        self._replayed: list[_Call] = []
         self._unlike: dict[int, str] = {}  # device -> how its repeated training differs
         asked = {"flops_per_sample": self.flops_per_sample, "payload_bits": self.payload_bits}
         (journal.answer if journal.replays() else journal.record)(self.at, "learner", asked)
@@ -33,23 +46,42 @@ class JournaledLearner(Answering):
         if journal.replays():
             answered = journal.answer(self.at, call, asked)
             if call not in KEEPS_TRAINING:
-                self._untrained = (asked, now, answered) if call == "train" else None
+                self._replayed = []
+            self._replayed.append(_Call(self._recorded, call, asked, now, answered))
+            self._recorded += 1
             return answered
+        again = self._calls_to_repeat()
         if call == "session":
             journal.opens(asked["start"].number)
-        else:
-            self._go_on()
+        if call != "session" or (again and self._rewound is not None):
+            self._go_on(again)
         if call == "aggregate":
             self._require_like(asked["ids"])
         with nullcontext() if call in ("train", *LOOKS) else journal.changing():
-            answered = journal.record(self.at, call, asked, self._own.ask(call, asked, now))
+            answered = self._ask(self._recorded, call, asked, now)
+            answered = journal.record(self.at, call, asked, answered)
+            self._recorded += 1
+            if self._rewound is not None:
+                self._rewound.recorded = self._recorded
         if call == "train":
             self._unlike = {id_: what for id_, what in self._unlike.items() if id_ not in asked["ids"]}
         elif call == "aggregate":
             journal.aggregated()
         return answered
 
-    def _go_on(self) -> None:
+    def _ask(self, number: int, call: str, asked: Mapping[str, Any], now: Now) -> Any:
+        if self._rewound is not None:
+            self._rewound.recorded = number
+        return self._own.ask(call, asked, now)
+
+    def _calls_to_repeat(self) -> "list[_Call]":
+        """Return the recorded calls that the restored state lacks: a native learner's state lacks only training."""
+        calls, self._replayed = self._replayed, []
+        if self._rewound is None:
+            return [one for one in calls if one.call == "train"]
+        return [one for one in calls if one.number >= self._rewound.recorded]
+
+    def _go_on(self, again: "list[_Call]") -> None:
         """Advance the learner to the journal's end; in the middle of a session, it continues from a snapshot.
 
         Snapshots do not contain updates that can be trained again; these updates are trained here.
@@ -62,14 +94,14 @@ class JournaledLearner(Answering):
                 raise EdgeflError(
                     f"{self.at}: the snapshot continues with {present}, but the journal with {self.facts}"
                 )
-        if self._untrained is not None:
-            asked, moment, recorded = self._untrained
-            self._untrained = None
-            again: LocalRound = self._own.ask("train", asked, moment)
+        for one in again:
+            local, before = self._ask(one.number, one.call, one.asked, one.now), one.answered
+            if one.call != "train":
+                continue
             # a device that has changed its cell may have another update, since this cell does not receive it
             self._unlike = {
                 id_: f"makes {now} iterations, but made {then}"
-                for id_, now, then in zip(again.ids, again.iterations, recorded.iterations, strict=True)
+                for id_, now, then in zip(local.ids, local.iterations, before.iterations, strict=True)
                 if now != then
             }
 

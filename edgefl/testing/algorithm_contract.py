@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.config.answers import must_be_shaped
 from edgefl.learning.algorithms import (
     RECEIVED_GRADIENT,
     Algorithm,
@@ -19,10 +20,11 @@ from edgefl.learning.algorithms import (
     Updates,
 )
 from edgefl.learning.chance import RoundChance
+from edgefl.learning.updates import answers
 from edgefl.learning.updates.device_states import DeviceStates
 from edgefl.learning.updates.members import RoundReceivers, SessionMembers
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must, must_be_shaped, pure, same
+from edgefl.testing.conformance import must, pure, same
 from edgefl.testing.learning_contracts import PARAMETERS, ROUNDING, output_term
 
 USES = ("models", "mean", "updates")
@@ -54,23 +56,15 @@ def algorithms(algorithm: Algorithm) -> None:
     rng = CHANCE.of_devices("receive", DEVICES)
     devices = RoundReceivers(algorithm, DEVICES, {*DEVICES}, states, samples, _losses, NOTHING, rng)
     model, many = torch.randn(PARAMETERS), len(DEVICES)
-    state = dict(algorithm.init_state(model, {}, members))
+    state = dict(answers.state(algorithm.init_state, algorithm.init_state(model, {}, members)))
     lent = copy.deepcopy(state)
-    joined = algorithm.join(state, members, members)
+    joined = answers.state(algorithm.join, algorithm.join(state, members, members))
     must(
         set(joined) == set(state) and same(lent, state),
         f"join() turned a state with {sorted(state)} into {sorted(joined)}: keep the names, and make new tensors",
     )
-    received = algorithm.receive(model, state, devices)
+    received = answers.received(algorithm.receive, algorithm.receive(model, state, devices), many, model)
     start = received.start
-    must(
-        start.shape in ((PARAMETERS,), (many, PARAMETERS)),
-        f"receive() returned a start of shape {tuple(start.shape)}: return one model [M], or one per device [K, M]",
-    )
-    must(
-        received.vectors is None or (received.vectors.shape == (many,) and int(received.vectors.min()) >= 0),
-        "receive() must set vectors to integers, one per device, [K], or to None",
-    )
     own = {name: torch.zeros(many, PARAMETERS) for name in algorithm.device_vectors}
     at_start = {RECEIVED_GRADIENT: torch.randn(many, PARAMETERS)} if algorithm.whole_gradients else {}
     given, local = torch.randn(2, many, PARAMETERS)
@@ -94,7 +88,7 @@ def _check_correct(algorithm: Algorithm, given: Tensor, lent: tuple[Any, ...]) -
         return algorithm.correct(given.clone(), *lent)  # gradients may be changed in place
 
     grads = pure("correct()", corrected, *lent, remedy="draw no random numbers, and keep no state")
-    must_be_shaped("correct()", grads, tuple(given.shape), "return a row per device, [k, M]")
+    must_be_shaped(algorithm.correct, grads, (tuple(given.shape),), "a row per device, [k, M]", like=given)
     must(bool(grads.isfinite().all()), "correct() returned numbers that are not finite")
     local, start, state, own = lent
     for k in range(len(given)):
@@ -139,10 +133,11 @@ def _one_round(
     rng = CHANCE.of_server("aggregate")
     updates = Updates(rows=sent.rows, shares=shares, coverage=1.0, notes=notes, rng=rng, **told)
     remedy = f"{DRAW} updates.rng{KEEP}"
-    after, state_after = pure("aggregate()", algorithm.aggregate, model, updates, state, remedy=remedy)
+    answer = pure("aggregate()", algorithm.aggregate, model, updates, state, remedy=remedy)
+    after, state_after = answers.model_and_state(algorithm.aggregate, answer, model)
     must(
-        after.shape == (PARAMETERS,) and bool(torch.isfinite(after).all()),
-        f"aggregate() returned a model of shape {tuple(after.shape)}: return the next model, [M] and finite",
+        bool(torch.isfinite(after).all()),
+        "aggregate() returned a model that is not finite: return finite numbers",
     )
     turned = _in_other_order(updates)
     must(
@@ -171,23 +166,18 @@ def _one_round(
 
 def _sent(algorithm: Algorithm, trained: Trained, state: ServerState, own: dict[str, Tensor]) -> Sent:
     """Check `upload` and `keep`; return the devices' uploads."""
-    many = len(trained.local)
 
     def upload(trained: Trained, state: ServerState) -> Sent:
         return algorithm.upload(trained, state, _copies(own))
 
-    sent: Sent = pure("upload()", upload, trained, state, remedy=f"{DRAW} trained.rng{KEEP}")
-    must_be_shaped("upload() returned rows", sent.rows, (many, PARAMETERS), "return one per device, [k, M]")
-    must(
-        sent.bits is None or (sent.bits.shape == (many,) and not sent.bits.is_floating_point()),
-        "upload() must count bits as integers, one per device, [k], or leave bits None",
-    )
+    answer = pure("upload()", upload, trained, state, remedy=f"{DRAW} trained.rng{KEEP}")
+    sent = answers.sent(algorithm.upload, answer, trained.local)
+    names = algorithm.device_vectors
     kept = algorithm.keep(trained, sent.rows, state, _copies(own))
+    kept = answers.vectors(algorithm.keep, kept, names, trained.local)
     must(
-        set(kept) == set(algorithm.device_vectors)
-        and all(vectors.shape == (many, PARAMETERS) for vectors in kept.values()),
-        f"keep() returned {sorted(kept)}: return [k, M] for each of device_vectors"
-        f" {sorted(algorithm.device_vectors)}",
+        set(kept) == set(names),
+        f"keep() returned {sorted(kept)}: return [k, M] for each of device_vectors {names}",
     )
     return sent
 

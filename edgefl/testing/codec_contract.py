@@ -9,8 +9,9 @@ from torch import Tensor
 
 from edgefl.learning.chance import RoundChance
 from edgefl.learning.codecs import Codec, Coded, FeedbackCodec, Sizes, Unbiased
+from edgefl.learning.updates.transfers import check_coded
 from edgefl.rng import Streams
-from edgefl.testing.conformance import must, must_be_shaped, same
+from edgefl.testing.conformance import must, same
 
 SIZES = Sizes(((3, 4), (3,), (2, 3, 2)), bits=32)
 DEVICES = [4, 7, 9]
@@ -141,13 +142,7 @@ def _encode(
     chance = RoundChance(Streams(3), (1, "train", round_), torch.device("cpu"))
     lent = copy.deepcopy((change, memory))
     coded = codec.encode(change, memory, chance.of_devices("codec", devices), sizes)
-    must_be_shaped("encode() returned rows", coded.rows, tuple(change.shape), "return one per device, [k, M]")
-    must(
-        coded.bits.shape == (len(change),)
-        and not coded.bits.is_floating_point()
-        and int(coded.bits.min()) >= 0,
-        "encode() must count bits as integers, one per device, [k]",
-    )
+    check_coded(codec.encode, coded, change, memory)
     must(
         {name: tuple(rows.shape) for name, rows in coded.memory.items()}
         == {name: (len(change), size) for name, size in codec.memory(sizes).items()},

@@ -11,6 +11,7 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from edgefl.config import registry
+from edgefl.config.answers import WrongAnswer
 from edgefl.config.component import AnyComponent, build, parameters_of
 from edgefl.config.error_messages import dotted, flat, in_short
 from edgefl.config.scenario_fields import Named
@@ -115,7 +116,7 @@ def check(component: type[AnyComponent], **parameters: Any) -> None:
         return
     try:
         getattr(importlib.import_module(f"edgefl.testing.{ROOMS[kind]}"), kind)(made)
-    except ContractError as error:
+    except (ContractError, WrongAnswer) as error:
         raise ContractError(f"{name}: {error}") from error
     except EdgeflError as error:
         raise ContractError(

@@ -7,7 +7,7 @@ import numpy as np
 
 from edgefl.channel.carrier import Carrier
 from edgefl.channel.packet_errors import WaterfallErrors
-from edgefl.engine.selectors import Candidates, Decider
+from edgefl.engine.selectors import Candidates, Decider, Decision
 from edgefl.testing.conformance import must, pure
 
 ROUNDS = 12
@@ -85,6 +85,7 @@ def deciders(decider: Decider) -> None:
             memory,
             remedy="draw from the given rng, and keep no state but the memory that is passed in and returned",
         )
+        must(isinstance(decision, Decision), f"decide() returned {decision!r:.40}: return a Decision")
         fault = decision.fault(decider.sets, candidates, number)
         must(not fault, f"decide() {fault}")
         memory = decision.memory

@@ -51,6 +51,7 @@ def selectors(selector: Selector) -> None:
                 np.random.default_rng(turn),
                 remedy="draw from the given rng, and keep no state",
             )
+            must(hasattr(chosen, "__len__"), f"select() returned {chosen!r:.40}: return a list of ids")
             must(
                 len(chosen) == number,
                 f"select() returned {len(chosen)} of {present} devices, not the {number} requested",

@@ -112,7 +112,7 @@ def _check_goes_on(name: str, whole: OutsideLearner, left: OutsideLearner) -> No
         list(_round(stage, 1, earlier, False))
     stages = next(sessions)
     list(_round(stages, number, round_, False))
-    tensors, facts = whole.state()
+    tensors, facts = whole.present_state()
     left.restore({key: tensor.clone() for key, tensor in tensors.items()}, facts)
     here = next(left.stages(), None)
     must(

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from edgefl.config import answers
 from edgefl.errors import EdgeflError
 from edgefl.learning.data.data_in_memory import SplitInMemory
 from edgefl.learning.datasets import Split
@@ -21,7 +22,7 @@ from edgefl.learning.models import Model, Outputs, OutputTerm, Size
 from edgefl.learning.modules.parameters import TensorLayout
 from edgefl.learning.objective import CLASSIFICATION
 from edgefl.learning.optimisers import Optimiser, Step
-from edgefl.learning.warm_starts import Final, Saved, WarmStart
+from edgefl.learning.warm_starts import Final, OpeningModel, Saved, WarmStart
 from edgefl.testing.conformance import ContractError, must, must_be_shaped, must_repeat, pure, same
 
 PARAMETERS, STATISTICS, CLASSES = 6, 2, 4
@@ -110,12 +111,17 @@ def warm_starts(start: WarmStart) -> None:
     if start.probes:
         finals = [Final(torch.randn(size), accuracy) for accuracy in (0.5, 0.8)]
         made = pure("pilot()", start.pilot, finals, torch.randn(size), remedy=PURE)
-        must_be_shaped("pilot()", made, (size,), "a model with its statistics, [M + Q]")
+        wanted = "a model with its statistics, [M + Q],"
+        answers.must_be_shaped(start.pilot, made, ((size,),), wanted, like=current)
     saved: list[Saved] = []
     for session in range(2, 7):
         for gradient in (torch.randn(PARAMETERS), None):
             measured = gradient if start.probes else None
             opening = pure("opening()", start.opening, current, saved, measured, remedy=PURE)
+            must(
+                isinstance(opening, OpeningModel),
+                f"opening() returned {opening!r:.40}: return an OpeningModel",
+            )
             must(
                 opening.model.shape == (size,)
                 and opening.model.dtype == current.dtype

@@ -182,3 +182,33 @@ def _of_errors(file: Path) -> list[str]:
         "".join(str(part.value) for part in ast.walk(call) if isinstance(part, ast.Constant))
         for call in calls
     ]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"snapshot_rounds": 0}, "snapshot_rounds is 0: give a whole number of at least 1, or None"),
+        ({"snapshot_rounds": 1.5}, "snapshot_rounds is 1.5: give"),
+        ({"threads": -3}, "threads is -3: give"),
+        ({"threads": 0}, "threads is 0: give"),
+        ({"threads": "a"}, "threads is 'a': give"),
+        ({"jobs": True}, "jobs is True: give"),
+        ({"on_round": 3}, "on_round is 3: give a function"),
+        ({"on_note": "a"}, "on_note is 'a': give a function"),
+        ({"device": 3}, "device is 3: give a name as text"),
+    ],
+)
+def test_a_wrong_argument_is_refused_before_anything_is_written(
+    wrong: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    calls = {
+        edgefl.simulate: (SMALL, tmp_path / "run"),
+        edgefl.resume: (tmp_path / "run",),
+        edgefl.study: (SMALL, {"a": None}),
+    }
+    took = [call for call in calls if wrong.keys() <= inspect.signature(call).parameters.keys()]
+    assert took
+    for call in took:
+        with pytest.raises(EdgeflError, match=re.escape(message)):
+            call(*calls[call], **wrong)
+    assert not list(tmp_path.iterdir())

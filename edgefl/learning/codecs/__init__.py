@@ -189,7 +189,7 @@ class FeedbackCodec(Codec):
             )
         rows, bits = compressed
         shape = tuple(wanted.shape)
-        must_be_shaped(self.compress, rows, (shape,), "first the decoded vectors, a tensor")
+        must_be_shaped(self.compress, rows, (shape,), "first the decoded vectors, a tensor", like=wanted)
         must_be_shaped(self.compress, bits, (shape[:1],), "then each message's bits, a tensor")
         if not self.error_feedback:
             return Coded(rows, bits)

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from edgefl.config.answers import must_be_shaped
+from edgefl.config.answers import is_alike, must_be_shaped
 from edgefl.learning import memory
 from edgefl.learning.data.data_in_memory import SampleReader, SplitInMemory
 from edgefl.learning.local.gradients import Batch, GradientSteps, Kernel
@@ -237,9 +237,11 @@ class _EarlyStopping:
 
 
 def _must_be_rows(method: Callable[..., Tensor], answer: Tensor, like: Tensor) -> None:
-    """Raise an error unless an algorithm's result has a row for each device; a single value would be broadcast."""
-    if getattr(answer, "shape", None) != like.shape:  # not `must_be_shaped` alone, as this runs in every step
-        must_be_shaped(method, answer, (tuple(like.shape),), "a row for each device, a tensor", *_PLACE)
+    """Raise an error unless an algorithm's result is like a given tensor; a single value would be broadcast."""
+    # not `must_be_shaped` alone, as this runs in every step
+    if getattr(answer, "shape", None) != like.shape or not is_alike(answer, like):
+        wanted = "a row for each device, a tensor"
+        must_be_shaped(method, answer, (tuple(like.shape),), wanted, *_PLACE, like=like)
 
 
 def _gradient_steps(

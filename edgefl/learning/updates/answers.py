@@ -27,41 +27,48 @@ def state(method: Method, answer: object) -> ServerState:
     return answer  # type: ignore[return-value]
 
 
-def model_and_state(method: Method, answer: object, size: int) -> tuple[Tensor, ServerState]:
-    """Return the next model [size] and the server's next state."""
+def model_and_state(method: Method, answer: object, model: Tensor) -> tuple[Tensor, ServerState]:
+    """Return the next model, which is like the current `model` [M], and the server's next state."""
     if not (isinstance(answer, tuple) and len(answer) == 2):
-        raise wrong(method, answer, f"two values, the next model [{size}] and the server's state", *PLACE)
+        raise wrong(
+            method, answer, f"two values, the next model [{len(model)}] and the server's state", *PLACE
+        )
     made, after = answer
-    _tensor(method, made, ((size,),), "first the next model,")
+    _tensor(method, made, (tuple(model.shape),), model, "first the next model,")
     return made, state(method, after)
 
 
-def models(method: Method, answer: object, count: int, size: int, *, for_all: bool = True) -> Tensor:
-    """Return the models of `count` devices, [count, size], or if `for_all` one model for all devices, [size]."""
+def models(method: Method, answer: object, count: int, like: Tensor, *, for_all: bool = True) -> Tensor:
+    """Return the models of `count` devices, [count, M], or if `for_all` one model for all devices, [M].
+
+    Args:
+        like: a tensor [..., M] of the models' type, on their device.
+    """
+    size = like.shape[-1]
     shapes = (((size,),) if for_all else ()) + ((count, size),)
-    found = _tensor(method, answer, shapes, "a model for all devices or one per device," if for_all else ROWS)
+    what = "a model for all devices or one per device," if for_all else ROWS
+    found = _tensor(method, answer, shapes, like, what)
     if not torch.isfinite(found.sum()):
         raise wrong(method, answer, "finite numbers, not nan or inf", *PLACE)
     return found
 
 
-def received(method: Method, answer: object, count: int, size: int) -> Received:
+def received(method: Method, answer: object, count: int, model: Tensor) -> Received:
     """Return the `Received` of `count` devices."""
     if not isinstance(answer, Received):
         raise wrong(method, answer, "a Received", *PLACE)
-    _tensor(
-        method, answer.start, ((size,), (count, size)), "start: a model for all devices or one per device,"
-    )
+    shapes = ((len(model),), (count, len(model)))
+    _tensor(method, answer.start, shapes, model, "start: a model for all devices or one per device,")
     _about_devices(method, answer.notes, count, bits=answer.bits, vectors=answer.vectors)
     return answer
 
 
-def sent(method: Method, answer: object, count: int, size: int) -> Sent:
-    """Return the uploads of `count` devices."""
+def sent(method: Method, answer: object, like: Tensor) -> Sent:
+    """Return devices' uploads, whose rows are like their models [k, M]."""
     if not isinstance(answer, Sent):
         raise wrong(method, answer, "a Sent", *PLACE)
-    _tensor(method, answer.rows, ((count, size),), f"rows: {ROWS}")
-    _about_devices(method, answer.notes, count, bits=answer.bits)
+    _tensor(method, answer.rows, (tuple(like.shape),), like, f"rows: {ROWS}")
+    _about_devices(method, answer.notes, len(like), bits=answer.bits)
     return answer
 
 
@@ -79,14 +86,12 @@ def term(method: Method, answer: object, *place: str) -> OutputTerm | None:
     return answer
 
 
-def vectors(
-    method: Method, answer: object, names: tuple[str, ...], count: int, size: int
-) -> Mapping[str, Tensor]:
-    """Return the vectors by name that `count` devices keep."""
+def vectors(method: Method, answer: object, names: tuple[str, ...], like: Tensor) -> Mapping[str, Tensor]:
+    """Return the vectors by name that devices keep, each like the devices' models [k, M]."""
     if not isinstance(answer, Mapping):
         raise wrong(method, answer, f"a dict with {', '.join(names)}", *PLACE)
     for name, rows in answer.items():
-        _tensor(method, rows, ((count, size),), f"{name}: {ROWS}")
+        _tensor(method, rows, (tuple(like.shape),), like, f"{name}: {ROWS}")
     return answer
 
 
@@ -94,11 +99,11 @@ def _named(answer: object) -> bool:
     return isinstance(answer, Mapping) and all(isinstance(each, Tensor) for each in answer.values())
 
 
-def _tensor(method: Method, answer: object, shapes: tuple[tuple[int, ...], ...], what: str) -> Tensor:
-    must_be_shaped(method, answer, shapes, f"{what} a tensor", *PLACE)
-    if not isinstance(answer, Tensor):
-        raise wrong(method, answer, f"{what} a torch tensor", *PLACE)
-    return answer
+def _tensor(
+    method: Method, answer: object, shapes: tuple[tuple[int, ...], ...], like: Tensor, what: str
+) -> Tensor:
+    must_be_shaped(method, answer, shapes, f"{what} a tensor", *PLACE, like=like)
+    return answer  # type: ignore[return-value]
 
 
 def _about_devices(method: Method, notes: Notes, count: int, **counted: Tensor | None) -> None:

@@ -148,7 +148,7 @@ class DeviceSide:
             if algorithm.whole_gradients:
                 view = replace(view, gradients=self._gradients(trained, some))
             part = algorithm.upload(view, state, self.own(ids, parameters[0]))
-            part = answers.sent(algorithm.upload, part, len(ids), parameters.shape[1])
+            part = answers.sent(algorithm.upload, part, view.local)
             part = replace(part, rows=self._release.limited(part.rows, view.start, ids, chance))
             part, left = self._transfers.up(part, view.start, ids, chance)
             memories.append(left)
@@ -224,7 +224,7 @@ class DeviceSide:
         rows = models.rows if models.personal is None else models.personal
         personal, statistics = layout.split(rows)
         own = algorithm.personal(local, personal, self.own(round_.ids, local[0]))
-        own = answers.models(algorithm.personal, own, *local.shape, for_all=False)
+        own = answers.models(algorithm.personal, own, len(local), local, for_all=False)
         return torch.cat([own, statistics], dim=1)
 
     def holders(self, ids: Sequence[int]) -> list[int]:
@@ -288,7 +288,7 @@ class DeviceSide:
                 some = replace(some, notes=Handed(algorithm, NOTES, some.notes))
                 kept = algorithm.keep(some, sent[begin:end], state, own)
                 names = algorithm.device_vectors
-                kept = answers.vectors(algorithm.keep, kept, names, *some.local.shape)
+                kept = answers.vectors(algorithm.keep, kept, names, some.local)
                 for name, vectors in kept.items():
                     own.check(name)
                     self._devices.keep(name, ids[begin:end], vectors)

@@ -153,7 +153,7 @@ class TrainedModel:
             algorithm.receive,
             algorithm.receive(parameters, self.state, receivers),
             len(ids),
-            len(parameters),
+            parameters,
         )
         received, meant = self._transfers.down(wanted, ids, chance)
         start = self.side.with_statistics(received.start, ids, self.model)
@@ -243,7 +243,7 @@ class TrainedModel:
         self.side.keep(round_, positions, rows, trained, sent, self.state)
         aggregate = self._algorithm.aggregate
         made, self.state = answers.model_and_state(
-            aggregate, aggregate(model[0], updates, self.state), len(model[0])
+            aggregate, aggregate(model[0], updates, self.state), model[0]
         )
         if not torch.isfinite(made.sum()):
             raise Diverged(None)
@@ -270,7 +270,7 @@ class TrainedModel:
         parameters, _ = self._training.layout.split(self.model)
         deployed = self._algorithm.deployed
         models = deployed(parameters, self.state, self._receivers(ids, samples))
-        models = answers.models(deployed, models, len(ids), len(parameters))
+        models = answers.models(deployed, models, len(ids), parameters)
         return self.side.with_statistics(models, ids, self.model)
 
     def waiting_round(self, ids: Sequence[int]) -> TrainedRound:
@@ -291,7 +291,7 @@ class TrainedModel:
         personal, statistics = layout.split(kept)
         parameters, _ = layout.split(self.model)
         models = algorithm.personal(parameters, personal, self.side.own(ids, parameters))
-        models = answers.models(algorithm.personal, models, len(ids), len(parameters), for_all=False)
+        models = answers.models(algorithm.personal, models, len(ids), parameters, for_all=False)
         return torch.cat([models, statistics], dim=1)
 
     def tensors(self) -> dict[str, Tensor]:

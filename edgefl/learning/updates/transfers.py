@@ -183,7 +183,7 @@ class Transfers:
     ) -> Coded:
         with about("learning", key):
             coded = codec.encode(change, memory, rng, self._sizes)
-            _check(codec.encode, coded, change, memory)
+            check_coded(codec.encode, coded, change, memory)
         return coded
 
     def _memory(self, key: str, codec: Codec) -> Mapping[str, int]:
@@ -209,12 +209,14 @@ def _decoded(change: Tensor, base: Tensor, whole: Tensor) -> Tensor:
     return torch.where(change == whole - base, whole, base + change)
 
 
-def _check(method: Callable[..., Coded], coded: Coded, change: Tensor, memory: Mapping[str, Tensor]) -> None:
+def check_coded(
+    method: Callable[..., Coded], coded: Coded, change: Tensor, memory: Mapping[str, Tensor]
+) -> None:
     """Raise an error unless a codec's result has the shapes of the encoded changes and of its memory."""
     if not isinstance(coded, Coded):
         raise wrong(method, coded, "a Coded")
     shape = tuple(change.shape)
-    must_be_shaped(method, coded.rows, (shape,), "rows: a row for each device, a tensor")
+    must_be_shaped(method, coded.rows, (shape,), "rows: a row for each device, a tensor", like=change)
     must_be_shaped(method, coded.bits, (shape[:1],), "bits: a tensor with one integer per device")
     if coded.bits.is_floating_point() or bool((coded.bits < 0).any()):
         raise wrong(method, coded.bits, "bits: integers of at least 0")
@@ -222,4 +224,4 @@ def _check(method: Callable[..., Coded], coded: Coded, change: Tensor, memory: M
         raise wrong(method, coded.memory, f"memory: the names that memory() returns, {sorted(memory)}")
     for name, rows in coded.memory.items():
         wanted = f"memory {name}: a row for each device,"
-        must_be_shaped(method, rows, (tuple(memory[name].shape),), wanted)
+        must_be_shaped(method, rows, (tuple(memory[name].shape),), wanted, like=memory[name])

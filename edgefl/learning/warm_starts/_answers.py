@@ -24,7 +24,7 @@ def opening_of(
     method, made = warm_start.opening, warm_start.opening(current, saved, gradient)
     if not (isinstance(made, OpeningModel) and isinstance(made.weights, Mapping)):
         raise wrong(method, made, "an OpeningModel", *PLACE)
-    must_be_shaped(method, made.model, (tuple(current.shape),), "model: a tensor", *PLACE)
+    must_be_shaped(method, made.model, (tuple(current.shape),), "model: a tensor", *PLACE, like=current)
     if not made.model.sum().isfinite():
         raise wrong(method, made.model, "model: finite numbers, not nan or inf", *PLACE)
     return made
@@ -33,7 +33,8 @@ def opening_of(
 def pilot_of(warm_start: WarmStart, finals: Sequence[Final], initial: Tensor) -> Tensor:
     """Return the pilot model, which has the shape of `initial`."""
     made = warm_start.pilot(finals, initial)
-    must_be_shaped(warm_start.pilot, made, (tuple(initial.shape),), "the pilot model, a tensor", *PLACE)
+    shape, wanted = tuple(initial.shape), "the pilot model, a tensor"
+    must_be_shaped(warm_start.pilot, made, (shape,), wanted, *PLACE, like=initial)
     if not made.sum().isfinite():
         raise wrong(warm_start.pilot, made, "finite numbers, not nan or inf", *PLACE)
     return made

@@ -70,6 +70,22 @@ CASES: list[tuple[str, str, str, Mapping, str]] = [
     ),
     (FEDAVG, "aggregate", "(right[0], None)", ALGORITHM, "None: return the server's state"),
     (FEDAVG, "aggregate", "(right[0].numpy(), right[1])", ALGORITHM, "a torch tensor"),
+    *[
+        (base, method, value, key, "of type float32 on cpu, not float64 on cpu")
+        for base, method, value, key in (
+            (FEDAVG, "receive", "replace(right, start=right.start.double())", ALGORITHM),
+            (FEDAVG, "correct", "right.double()", ALGORITHM),
+            (FEDAVG, "aggregate", "(right[0].double(), right[1])", ALGORITHM),
+            (FEDAVG, "deployed", "right.double()", ALGORITHM),
+            (FEDAVG, "upload", "replace(right, rows=right.rows.double())", ALGORITHM),
+            (SCAFFOLD, "keep", "{name: one.double() for name, one in right.items()}", ALGORITHM),
+            (DITTO, "personal", "right.double()", PERSONAL),
+            ("learning.codecs.qsgd:Qsgd", "encode", "replace(right, rows=right.rows.double())", QSGD),
+            ("learning.codecs.top_k:TopK", "compress", "(right[0].double(), right[1])", QSGD),
+            (SIMILARITY, "opening", "replace(right, model=right.model.double())", WARM),
+            (SIMILARITY, "pilot", "right.double()", WARM),
+        )
+    ],
     (FEDAVG, "learning_rate", "float('nan')", ALGORITHM, "nan (float): return a learning rate"),
     (FEDAVG, "keeps_apart", "'a third'", EPOCHS, "return a share of each device's samples"),
     (FEDAVG, "term", "1.0", ALGORITHM, "return an OutputTerm or None"),

@@ -1,6 +1,9 @@
 """Test that interrupted Flower runs resume to the same bytes, and that state that cannot be saved is an error."""
 
+import itertools
+import os
 import random
+import signal
 import warnings
 from pathlib import Path
 from typing import Any
@@ -92,6 +95,28 @@ def test_a_run_that_was_left_goes_on_to_the_same_bytes(name: str, tmp_path: Path
         edgefl.resume(out, learner=LEARNERS[name]())
         for table in whole.glob("*.csv"):
             assert (out / table.name).read_bytes() == table.read_bytes(), (left_at, table.name)
+
+
+@pytest.mark.parametrize(("function", "number"), [("trained", 2), ("trained", 20), ("loss", 3)])
+def test_an_interruption_inside_an_app_changes_no_number(
+    function: str, number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "left.yaml").write_text(SCENARIO)
+    scenario = edgefl.load_scenario(tmp_path / "left.yaml", ["sessions.count=2"])
+    whole = edgefl.simulate(scenario, tmp_path / "whole", learner=LEARNERS["momentum"]())
+    own, calls = getattr(apps, function), itertools.count(1)
+
+    def interrupted(*given: Any) -> Any:
+        if next(calls) == number:
+            os.kill(os.getpid(), signal.SIGINT)
+        return own(*given)
+
+    monkeypatch.setattr(apps, function, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        edgefl.simulate(scenario, tmp_path / "left", learner=LEARNERS["momentum"]())
+    edgefl.resume(tmp_path / "left", learner=LEARNERS["momentum"]())
+    for table in whole.glob("*.csv"):
+        assert (tmp_path / "left" / table.name).read_bytes() == table.read_bytes(), table.name
 
 
 def test_it_goes_on_by_the_contract_of_learners() -> None:

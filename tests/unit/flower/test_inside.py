@@ -246,6 +246,10 @@ def test_it_keeps_the_contract_of_learners() -> None:
             "waits for more than the 8 nodes of this round",
         ),
         (lambda: learner_of(new.FedAvg(weighted_by_key="n", **apps.ONE)), "has no 'n' in its MetricRecord"),
+        (
+            lambda: learner_of(evaluate=lambda number, arrays: 3),
+            "the test of round 1 returned 3: make evaluate, .* return a MetricRecord such as",
+        ),
         (lambda: older_learner_of(config={"lr": 0.1}), "its own evaluate_fn and on_fit_config_fn"),
     ],
 )

@@ -16,7 +16,7 @@ from edgefl.channel.schedulers.equal_share import EqualShare
 from edgefl.config.component import AnyComponent, Component, parameters_of
 from edgefl.engine.churn import Churn
 from edgefl.engine.records import DeviceRound, Event
-from edgefl.engine.selectors import Candidates, Selector
+from edgefl.engine.selectors import Candidates, CountedDecider, Selector
 from edgefl.engine.sessions import SessionPolicy, SessionState
 from edgefl.engine.sessions.schedule import Schedule
 from edgefl.learning.algorithms import ServerState, Updates
@@ -123,6 +123,35 @@ class Drifting(FedAvg):
         return updates.mean() + 1.0, state
 
 
+class Double(FedAvg):
+    """An algorithm that returns a model of another type."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        return updates.mean().double(), state
+
+
+class Stateless(FedAvg):
+    """An algorithm that returns no state."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> Any:
+        return updates.mean()
+
+
+class Assigning(FedAvg):
+    """An algorithm that keeps state in an attribute."""
+
+    def aggregate(self, model: Tensor, updates: Updates, state: ServerState) -> tuple[Tensor, ServerState]:
+        self.k = 3  # type: ignore[attr-defined]
+        return updates.mean(), state
+
+
+class Silent(CountedDecider):
+    """A decider that returns no decision."""
+
+    def decide(self, candidates: Candidates, number: int, rng: np.random.Generator, memory: Any) -> Any:
+        return None
+
+
 class Undescribed(FedAvg):
     """An algorithm with an undescribed parameter."""
 
@@ -221,6 +250,10 @@ def local() -> type[Component]:
             "Backwarded: retain.. returned sessions .3, 2.: keep some of the saved sessions, oldest first",
         ),
         (InPlace, "InPlace: .*modified an argument in place"),
+        (Double, "Double.aggregate.. returned .*of type float32 on cpu, not float64 on cpu"),
+        (Stateless, "Stateless.aggregate.. returned .*: return two values, the next model"),
+        (Assigning, "k cannot be assigned, since a component is frozen: take state as an argument"),
+        (Silent, "Silent: decide.. returned None: return a Decision"),
         (Drifting, "Drifting: the model moves in a first round although no local model has moved"),
         (Generous, "Generous: shares must sum to at most the whole band"),
         (Levelling, "Levelling: shares.. modified flows.snr: work on a copy"),
