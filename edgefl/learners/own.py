@@ -155,7 +155,7 @@ class OutsideLearner:
         self._kept = None
 
     def state(self) -> State:
-        """Return the state for a snapshot: the one before the latest training or test, or else the present one."""
+        """Return the state that a snapshot saves, from before the latest training or test if there is one."""
         return self._kept or self.present_state()
 
     def present_state(self) -> State:

@@ -51,7 +51,7 @@ class Resumable(Learner, Protocol):
 
 @runtime_checkable
 class Rewound(Protocol):
-    """A learner of foreign code, whose training and tests may change the state that a snapshot saves.
+    """A learner of foreign code; its training and tests may change the state that a snapshot saves.
 
     recorded: number of this learner's recorded calls; after `restore`, the number that the restored state includes.
     """

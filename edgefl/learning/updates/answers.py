@@ -64,7 +64,7 @@ def received(method: Method, answer: object, count: int, model: Tensor) -> Recei
 
 
 def sent(method: Method, answer: object, like: Tensor) -> Sent:
-    """Return devices' uploads, whose rows are like their models [k, M]."""
+    """Return devices' uploads; their rows are like the devices' models [k, M]."""
     if not isinstance(answer, Sent):
         raise wrong(method, answer, "a Sent", *PLACE)
     _tensor(method, answer.rows, (tuple(like.shape),), like, f"rows: {ROWS}")
