@@ -97,7 +97,7 @@ def on_servers(info: pd.DataFrame) -> list[str]:
 def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:
     """Note which settings trained the same models, with equal accuracies and losses, and which variants are equal."""
     every = pd.concat([runs.rounds for runs in by_setting.values()])
-    notes += identical(every[every["seed"].isin(seeds)])
+    notes += identical(every[every["seed"].isin(seeds)], by_setting.info)
     alike: dict[str, list[str]] = {}
     for setting, runs in by_setting.items():
         rounds = runs.rounds[runs.rounds["seed"].isin(seeds)].sort_values([*metrics.SESSION, "round"])

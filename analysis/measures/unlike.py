@@ -1,5 +1,9 @@
 """Notes on what makes compared runs unlike: sessions, labels, rounds; or on variants that are all alike."""
 
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
 import pandas as pd
 
 from edgefl.analysis.measures.metrics import (
@@ -13,6 +17,7 @@ from edgefl.analysis.measures.metrics import (
 from edgefl.analysis.measures.scope import left_out
 from edgefl.analysis.page.formatting import first_rounds_named
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
+from edgefl.analysis.runs.reading import REQUIRED_COLUMNS, forms
 
 
 def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool) -> list[str]:
@@ -37,18 +42,42 @@ def first_rounds_of(training: pd.DataFrame) -> int:
     return min(FIRST_ROUNDS, int(rounds_of_all(training).max()))
 
 
-def identical(rounds: pd.DataFrame) -> list[str]:
-    """Return a note for each group of variants that have the same rounds, to the last digit."""
-    alike: dict[bytes, list[str]] = {}
-    for variant, own in rounds.groupby("variant", sort=False):
-        content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
-        alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
+def identical(rounds: pd.DataFrame, info: pd.DataFrame) -> list[str]:
+    """Return a note for each group of variants that wrote the same tables, to the last digit.
+
+    Args:
+        rounds: the compared rounds.
+        info: the runs, rows of `Runs.info`.
+    """
+
+    def of_tables(variant: str) -> bytes:
+        mine = info[(info["variant"] == variant) & info["seed"].isin(rounds["seed"])]
+        tables = [
+            form for path in mine["path"] for name in REQUIRED_COLUMNS for form in forms(Path(path), name)
+        ]
+        files = [file for form in tables for file in (sorted(form.iterdir()) if form.is_dir() else [form])]
+        digests = [sha256(file.read_bytes()).digest() for file in files]
+        return b"".join([repr(list(mine["simulated_s"])).encode(), *digests])
+
+    def of_rounds(variant: str) -> bytes:
+        mine = rounds[rounds["variant"] == variant].drop(columns="variant")
+        return bytes(pd.util.hash_pandas_object(mine, index=False).to_numpy().tobytes())
+
+    same_rounds = _alike(list(rounds["variant"].unique()), of_rounds)
     return [
         f"variants {', '.join(group[:-1])} and {group[-1]} gave identical results: the settings in which they differ"
         " had no effect"
-        for group in alike.values()
-        if len(group) > 1
+        for variants in same_rounds  # only their other tables are read
+        for group in _alike(variants, of_tables)
     ]
+
+
+def _alike(variants: list[str], content: Callable[[str], bytes]) -> list[list[str]]:
+    """Return the groups of several variants with equal content."""
+    groups: dict[bytes, list[str]] = {}
+    for variant in variants:
+        groups.setdefault(content(variant), []).append(variant)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _fewer_rounds(training: pd.DataFrame) -> list[str]:

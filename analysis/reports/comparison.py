@@ -117,7 +117,7 @@ def compare(
     targets = with_peaks(targets_of(target), both.variants, both.reference)
     if not both.rounds["accuracy"].notna().any():
         notes.append(untrained(target, "only latency and energy are compared"))
-    notes += identical(both.rounds)
+    notes += identical(both.rounds, both.info)
     kinds, folder = _kinds(both, recurring, overlap, notes), given.folder(out, apart(target))
     detail = averages.with_metrics(kinds, both.rounds, both.sessions, both.reference, targets)
     return _compared(given, both, detail, targets, recurring, layout=layout, out=folder, notes=notes)
