@@ -2,7 +2,8 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from edgefl.analysis.measures.scope import MOST_LISTED, left_out
 from edgefl.analysis.page.formatting import amount, count_of, first_rounds_named, joined
 from edgefl.analysis.runs.choices import FIRST_ROUNDS
 from edgefl.analysis.runs.load import Runs
+from edgefl.analysis.runs.reading import REQUIRED_COLUMNS, forms
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 
 BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
@@ -117,25 +119,46 @@ def first_rounds_of(training: pd.DataFrame) -> int:
 
 
 def identical(rounds: pd.DataFrame, info: pd.DataFrame) -> list[str]:
-    """Return a note for each group of variants that have the same rounds, to the last digit.
+    """Return a note for each group of variants that wrote the same tables, to the last digit.
 
     Args:
+        rounds: the compared rounds.
         info: the runs, as in `Runs.info`.
     """
-    alike: dict[bytes, list[str]] = {}
-    for variant, own in rounds.groupby("variant", sort=False):
-        content = pd.util.hash_pandas_object(own.drop(columns="variant"), index=False)
-        alike.setdefault(content.to_numpy().tobytes(), []).append(str(variant))
+
+    def of_tables(variant: str) -> bytes:
+        mine = info[(info["variant"] == variant) & info["seed"].isin(rounds["seed"])]
+        tables = [
+            form for path in mine["path"] for name in REQUIRED_COLUMNS for form in forms(Path(path), name)
+        ]
+        files = [file for form in tables for file in (sorted(form.iterdir()) if form.is_dir() else [form])]
+        digests = [sha256(file.read_bytes()).digest() for file in files]
+        return b"".join([repr(list(mine["simulated_s"])).encode(), *digests])
+
+    def of_rounds(variant: str) -> bytes:
+        mine = rounds[rounds["variant"] == variant].drop(columns="variant")
+        return bytes(pd.util.hash_pandas_object(mine, index=False).to_numpy().tobytes())
+
     points, notes = of_points(info), []
-    for group in alike.values():
-        by_setting: dict[Any, list[dict[str, Any]]] = {}
-        for (setting, variant), keys in points.items():
-            by_setting.setdefault(setting, []).extend([keys] * (variant in group))
-        differ = any(differing(own) for own in by_setting.values())
-        why = "the settings in which they differ had no effect" if differ else "their settings are the same"
-        if len(group) > 1:
+    for variants in _alike(list(rounds["variant"].unique()), of_rounds):  # only their other tables are read
+        for group in _alike(variants, of_tables):
+            by_setting: dict[Any, list[dict[str, Any]]] = {}
+            for (setting, variant), keys in points.items():
+                by_setting.setdefault(setting, []).extend([keys] * (variant in group))
+            differ = any(differing(own) for own in by_setting.values())
+            why = (
+                "the settings in which they differ had no effect" if differ else "their settings are the same"
+            )
             notes.append(f"variants {joined(group)} gave identical results: {why}")
     return notes
+
+
+def _alike(variants: list[str], content: Callable[[str], bytes]) -> list[list[str]]:
+    """Return the groups of several variants with equal content."""
+    groups: dict[bytes, list[str]] = {}
+    for variant in variants:
+        groups.setdefault(content(variant), []).append(variant)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def _fewer_rounds(training: pd.DataFrame) -> list[str]:

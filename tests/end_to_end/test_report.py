@@ -207,6 +207,31 @@ def test_the_time_lines_stand_at_the_time_on_their_own_axes(page: Page, file: Pa
 
 
 @in_browser
+@pytest.mark.parametrize("tested", [True, False])
+def test_all_lines_of_a_replay_have_one_unit_of_time(
+    page: Page, file: Path, tmp_path: Path, tested: bool
+) -> None:
+    """The title and all axes are in the unit of the run's 600 s, min, even if a line's last point is at 570 s."""
+    text = file.read_text()
+    whole = text.split('id="data">')[1].split("</script>")[0]
+    data = json.loads(whole)
+    run = data["replays"][0]
+    run["simulated_s"] = 600.0
+    short = {"x": [300.0, 570.0], "y": [0.4, 0.5], "every": 1}
+    run["timeline"] |= {"accuracy": short if tested else {"x": [], "y": [], "every": 1}, "joules": short}
+    run["population"] = {"title": "Devices", "time": [0.0, 600.0], "series": [{"label": "all", "y": [9, 8]}]}
+    changed = tmp_path / "ten_minutes.html"
+    changed.write_text(text.replace(whole, json.dumps(data)))
+    page.open(changed)
+    lines = "edgefl.plots.filter((known) => known.small).map(({ plot }) => plot"
+    assert page.js(f"{lines}.axes[0]._values.at(-1))") == ["10"] * (2 + tested)
+    titles = page.js(f"{lines}.root.querySelector('.u-title').textContent)")
+    assert [title.endswith(", by simulated time in min") for title in titles] == [True, False, False][
+        : 2 + tested
+    ]
+
+
+@in_browser
 def test_a_filter_leaves_the_devices_of_one_cell(page: Page, file: Path) -> None:
     page.open(file)
     move(page, 0.5)

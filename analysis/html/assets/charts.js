@@ -14,7 +14,7 @@ edgefl.plot = (into, options) => {
     font: "12px system-ui", labelFont: "12px system-ui",
   });
   const number = (u, splits) => splits.map((v) => (v === null ? "" : +v.toPrecision(6)).toLocaleString("en"));
-  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit(options.x[options.x.length - 1] || 1) : ["counts", 1];
+  const clock = options.clock, [unit, size] = clock ? ["h", clock.day_s / 24] : options.time ? edgefl.timeUnit((options.range || options.x).at(-1) || 1) : ["counts", 1];
   const times = (u, splits) => splits.map((v) => (v === null ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)).toLocaleString("en"));
   const xLabel = clock && options.xLabel ? "time of day" : options.time && options.xLabel ? `${options.xLabel.replace(/, s$/, "")}, ${unit}` : options.xLabel;
   const across = { ...axis(xLabel, options.time ? times : number, xLabel ? 44 : 26), ...(edgefl.STEPS[unit] ? { incrs: edgefl.STEPS[unit].map((v) => v * size) } : {}) };

@@ -124,8 +124,9 @@
       plot.over.addEventListener("click", (event) => show(plot.posToVal(event.offsetX, "x")));
     };
     const score = edgefl.data.score || "accuracy", Score = (edgefl.data.score || "Accuracy") + (edgefl.Replay.ofOneCell(timeline.sessions) ? "" : ", mean of cells");
-    add("line-accuracy", edgefl.clock ? `${Score}, by time of day` : `${Score}, by simulated time in ${edgefl.timeUnit(span())[0]}`, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
-    add("line-joules", "Joules spent by the devices", timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
+    const by = edgefl.clock ? ", by time of day" : `, by simulated time in ${edgefl.timeUnit(span())[0]}`; // of all lines: the first states it
+    add("line-accuracy", Score + by, timeline.accuracy.x, [{ label: score, y: timeline.accuracy.y }], true);
+    add("line-joules", "Joules spent by the devices" + (timeline.accuracy.x.length ? "" : by), timeline.joules.x, [{ label: "joules", y: timeline.joules.y }]);
     const several = population.series.length > 1; // the sum would flatten the cells' lines: the text states it
     const here = several ? population.series.slice(1) : population.series;
     add("line-population", population.title, population.time, here);

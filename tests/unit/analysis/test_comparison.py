@@ -1,9 +1,12 @@
 """Test means over seeds, the choice of compared sessions, and notes."""
 
+import json
 import math
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -12,6 +15,7 @@ from edgefl.analysis.figures.comparison import adaptation_figure
 from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, caption, figures
 from edgefl.analysis.reports.comparison_tables import brief
+from edgefl.analysis.runs.reading import REQUIRED_COLUMNS
 from tests.unit.analysis.conftest import change, rounds_of
 
 Write = Callable[..., Path]
@@ -222,13 +226,18 @@ def test_a_caption_counts_sessions_and_cells(write_run: Write, cells: tuple[int,
     assert says in caption(compare(root))
 
 
-def test_variants_with_identical_rounds_are_named(write_study: Callable[..., Path]) -> None:
+def test_variants_with_identical_tables_are_named(write_study: Callable[..., Path]) -> None:
+    """Equal rounds do not suffice: idle power changes only the ledger, and a longer run only its end."""
     root = write_study(rounds=3, seeds=(1, 2))
     assert not any("identical" in note for note in compare(root).notes)
     for seed in (1, 2):
-        for table in ("rounds", "sessions"):
-            text = (root / "previous" / f"seed-{seed}" / f"{table}.csv").read_text()
-            (root / "average" / f"seed-{seed}" / f"{table}.csv").write_text(text)
+        ours, theirs = (root / name / f"seed-{seed}" for name in ("average", "previous"))
+        ledger = dict.fromkeys(REQUIRED_COLUMNS["ledger"], 1)
+        pd.DataFrame([ledger]).to_csv(theirs / "ledger.csv", index=False)
+        for file in theirs.glob("*.*"):
+            shutil.copy(file, ours)
+        about = json.loads((ours / "run.json").read_text())
+        (ours / "run.json").write_text(json.dumps(about | {"variant": "average"}))
     for rate, why in (
         (0.2, "the settings in which they differ had no effect"),
         (0.1, "their settings are the same"),
@@ -238,3 +247,8 @@ def test_variants_with_identical_rounds_are_named(write_study: Callable[..., Pat
                 scenario = f"seed: {seed}\nlearning: {{local: {{lr: {lr}}}}}\n"
                 (root / variant / f"seed-{seed}" / "scenario.yaml").write_text(scenario)
         assert f"variants average and previous gave identical results: {why}" in compare(root).notes
+    pd.DataFrame([ledger | {"idle_j": 2}]).to_csv(ours / "ledger.csv", index=False)
+    assert not any("identical" in note for note in compare(root).notes)
+    shutil.copy(theirs / "ledger.csv", ours)
+    (ours / "run.json").write_text(json.dumps(about | {"variant": "average", "simulated_s": 1e6}))
+    assert not any("identical" in note for note in compare(root).notes)

@@ -67,6 +67,13 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
         write(tmp_path / "mine.txt", name="a", devices=1, own_parts=True)
 
 
+@pytest.mark.parametrize("name", ["2026", "1e3", "null"])
+def test_a_name_that_yaml_reads_as_another_value_is_text(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, name=name, devices=1, own_parts=False)
+    assert edgefl.load_scenario(tmp_path / name / "scenario.yaml").name == name
+    assert code_of("validate", tmp_path / name / "study.yaml") == 0
+
+
 def test_the_command_says_how_to_go_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
