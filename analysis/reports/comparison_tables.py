@@ -31,7 +31,7 @@ QUANTITIES: dict[str, tuple[str, tuple[tuple[str, float], ...]]] = {
     "seconds_to_target": ("Time from session start to the target ({unit})", TIME_UNITS),
     "joules_to_target": ("Energy from session start to the target ({unit})", ENERGY_UNITS),
     "energy_j": ("Energy of a run ({unit})", ENERGY_UNITS),
-    "simulated_s": ("Total time ({unit})", TIME_UNITS),
+    "simulated_s": ("End of the last round ({unit})", TIME_UNITS),
     "latency_s": ("Round latency ({unit})", TIME_UNITS),
     "round_energy_j": ("Round energy ({unit})", ENERGY_UNITS),
 }
@@ -41,7 +41,7 @@ COSTS = {
     "latency_mean_s": ("latency_mean", "Round latency, mean device", TIME_UNITS),
     "round_energy_j": ("round_energy", "Round energy", ENERGY_UNITS),
     "energy_j": ("total_energy", "Energy of a run", ENERGY_UNITS),
-    "simulated_s": ("total_time", "Total time", TIME_UNITS),
+    "simulated_s": ("total_time", "End of the last round", TIME_UNITS),
 }
 
 

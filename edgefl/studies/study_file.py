@@ -44,7 +44,8 @@ class QuestionSettings(Section):
     metric: Metric = Field(
         description="metric to compare, one number per run: accuracy_end (after the last round of a session), "
         "accuracy_first (mean of the first 10 rounds), accuracy_start (before the first round), the rounds, seconds "
-        "or joules to the target, or for the whole run energy_j, simulated_s and latency_s (mean over rounds)"
+        "or joules to the target, or for the whole run energy_j, simulated_s (until its last round ends) and "
+        "latency_s (mean over rounds)"
     )
     variants: tuple[str, str] = Field(
         description="two variants to compare; the difference is the first minus the second"

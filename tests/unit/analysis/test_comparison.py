@@ -226,6 +226,14 @@ def test_a_caption_counts_sessions_and_cells(write_run: Write, cells: tuple[int,
     assert says in caption(compare(root))
 
 
+def test_the_end_of_the_last_round_is_not_called_the_total_time(write_run: Write) -> None:
+    """A run of 600 s (`duration_s`) whose only round ends after 10 s."""
+    root = write_run("a", [{"session": 1, "round": 1, "accuracy": 0.9}], [{"session": 1}], simulated_s=600.0)
+    assert brief(compare(root, columns=["total_time"])).to_dict("list") == {
+        "End of the last round (s)": ["10.0"]
+    }
+
+
 def test_variants_with_identical_tables_are_named(write_study: Callable[..., Path]) -> None:
     """Equal rounds do not suffice: idle power changes only the ledger, and a longer run only its end."""
     root = write_study(rounds=3, seeds=(1, 2))
