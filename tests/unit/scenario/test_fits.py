@@ -2,7 +2,7 @@
 # ruff: noqa: E501 - a row of the table stays on one line
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -14,6 +14,7 @@ from edgefl.learning.algorithms.fedavg import FedAvg
 from edgefl.learning.algorithms.fedavgm import FedAvgM
 from edgefl.scenario.fits import _Clash
 from edgefl.scenario.needs_table import ROWS
+from tests.refusals import refused_at
 from tests.tables import rows, sections
 
 BASE: dict[str, Any] = sections("""
@@ -161,17 +162,26 @@ class Momentum(FedAvgM):
 
 
 class Logged(FedAvg):
-    """An algorithm that inspects the updates that it aggregates."""
+    """An algorithm that inspects the updates that it aggregates, and may therefore use each of them."""
 
     def aggregate(self, model: Any, updates: Updates, state: ServerState) -> tuple[Any, ServerState]:
         print(len(updates.rows))
         return super().aggregate(model, updates, state)
 
 
+class Declared(Logged):
+    """An algorithm that declares what its own `aggregate` uses."""
+
+    uses: ClassVar = "models"
+
+
 def test_own_subclasses_inherit_what_they_need() -> None:
+    """A subclass that overrides `aggregate` must declare again what it uses."""
     load_scenario(BASE, [SHORT["NOISED"], f"learning.algorithm={__name__}:Momentum"])
     for (asked,) in rows("CLOUD\nTIERS\nNOISED", SHORT):
-        load_scenario(BASE, [*asked.split("; "), f"learning.algorithm={__name__}:Logged"])
+        load_scenario(BASE, [*asked.split("; "), f"learning.algorithm={__name__}:Declared"])
+        with refused_at("", "or declare `uses` in its class"):
+            load_scenario(BASE, [*asked.split("; "), f"learning.algorithm={__name__}:Logged"])
 
 
 @pytest.mark.parametrize("name", ["fedavg", "fedprox", "feddyn", "moon", "ditto", "apfl", "fedadam"])
