@@ -35,15 +35,10 @@ def _beside_others(s: Sections) -> Broken:
         yield ("rounds", "selector"), f"{name} assumes the whole band", "use another selector"
 
 
-def _or_say_so(s: Sections) -> str:
-    """Return the other remedy for a user's algorithm, which may override `aggregate` and compute the same."""
-    return ", or declare `uses` in its class" * (":" in s.named("algorithm"))
-
-
 def _own_way(s: Sections) -> Broken:
     if s.algorithm is not None and (s.algorithm.uses != "models" or s.algorithm.knows_drift):
         what = f"{s.named('algorithm')} computes its model differently"
-        yield ("learning", "algorithm"), what, f"use {ALGORITHMS}{_or_say_so(s)}"
+        yield ("learning", "algorithm"), what, s.use_others
 
 
 def _of_single_rounds(s: Sections) -> Broken:
@@ -69,7 +64,7 @@ def _other_than_clipped_mean(s: Sections) -> Broken:
     learning, place, device = s.own.learning, "learning.privacy", "set privacy.where: device, or"
     if s.algorithm is not None and s.algorithm.uses == "updates":
         what = f"{s.named('algorithm')} uses individual updates"
-        yield ("learning", "privacy"), what, f"{device} use {ALGORITHMS}{_or_say_so(s)}"
+        yield ("learning", "privacy"), what, f"{device} {s.use_others}"
     what = f"{s.server} weights each update by its staleness"
     yield from _if(s.own.rounds.overlap, place, what, f"{device} rounds.server: synchronous")
     what = f"{s.server} weights each update by its probability of arrival"

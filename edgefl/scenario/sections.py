@@ -49,6 +49,11 @@ class Sections:
         """Return the name of the component at a key of `learning`, such as local.optimiser."""
         return registry.name_of(f"{key.rpartition('.')[2]}s", attrgetter(key)(self.own.learning))
 
+    @property
+    def use_others(self) -> str:
+        """The remedy to use other algorithms; a user's algorithm may override `aggregate` and compute the same."""
+        return f"use {ALGORITHMS}{', or declare `uses` in its class' * (':' in self.named('algorithm'))}"
+
 
 @dataclass(frozen=True)
 class Row:
