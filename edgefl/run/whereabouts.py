@@ -294,14 +294,15 @@ def never_inside(world: World) -> Iterator[str]:
     times_s = np.linspace(0.0, end_s, int(np.clip(MOST_PLACES // world.count, FEWEST_TIMES, MOST_TIMES)))
     for time_s in times_s.tolist():
         inside |= within(world.movement.positions_m(time_s), world.extent.edge_m)
-    if not inside.all():
-        never = np.flatnonzero(~inside)
-        ids = f"{', '.join(map(str, never[:3]))}{', ...' * (len(never) > 3)}"
-        yield (
-            f"devices: {len(never):,} of {world.count:,} devices are in no cell at {len(times_s):,} times of the run"
-            f" (device{'s' * (len(never) > 1)} {ids}), and so train no model: compare the times and places of"
-            " devices.mobility with the cells"
-        )
+        if inside.all():  # usually at time 0
+            return
+    never = np.flatnonzero(~inside)
+    ids = f"{', '.join(map(str, never[:3]))}{', ...' * (len(never) > 3)}"
+    yield (
+        f"devices: {len(never):,} of {world.count:,} devices are in no cell at {len(times_s):,} times of the run"
+        f" (device{'s' * (len(never) > 1)} {ids}), and so train no model: compare the times and places of"
+        " devices.mobility with the cells"
+    )
 
 
 def _looks(world: World, gains: SpatialGains, end_s: float, looks: int) -> tuple[np.ndarray, np.ndarray]:
