@@ -72,7 +72,6 @@ class _Tried(NamedTuple):
     """The first rounds of a run: their rows, and the wall time of each row since the run began, s.
 
     tables, devices: rows of rounds.csv and devices.csv of each federation. written: bytes of tables and journal.
-    cut_short: whether it stopped early for lack of time.
     """
 
     rows: list[Round]
@@ -80,23 +79,25 @@ class _Tried(NamedTuple):
     tables: list[list[dict[str, str]]]
     devices: list[list[dict[str, str]]]
     written: int
-    cut_short: bool = False
 
     @property
     def lasts_s(self) -> float:
         """Wall time from the end of the first round to the end of the last."""
         return self.walls_s[-1] - self.walls_s[0]
 
+    def suffices(self, rounds: int, parts: int) -> bool:
+        """Return whether there are as many rounds, and in them as many participations."""
+        return len(self.rows) >= rounds and sum(one.participants for one in self.rows) >= parts
+
 
 def _tried(
-    plan: RunPlan, servers: int, most_rounds: int, most_s: float, clock: Callable[[], float]
+    plan: RunPlan, servers: int, wanted: tuple[int, int], most_s: float, clock: Callable[[], float]
 ) -> _Tried:
-    """Run at most `most_rounds` rounds in a temporary directory, but a first round of each server in any case.
+    """Run rounds in a temporary directory until they suffice or take `most_s` of wall time.
 
-    If rounds overlap, more rounds take place, until the updates at work have been renewed several times.
+    A first round of each server takes place in any case.
     """
-    tried, began_s, most_parts = _Tried([], [], [], [], 0), clock(), _parts_of_waves(plan)
-    cut_short = False
+    tried, began_s = _Tried([], [], [], [], 0), clock()
 
     class ProbeEnds(Exception):
         pass
@@ -106,10 +107,7 @@ def _tried(
         tried.walls_s.append(clock() - began_s)
         # do not stop between first rounds that end at the same time
         all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
-        enough = len(tried.rows) >= most_rounds and sum(one.participants for one in tried.rows) >= most_parts
-        nonlocal cut_short
-        cut_short = not enough and all_began and tried.lasts_s >= most_s
-        if enough or cut_short:
+        if tried.suffices(*wanted) or (all_began and tried.lasts_s >= most_s):
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
@@ -120,7 +118,6 @@ def _tried(
             tables=[_rows_of(table) for table in sorted(run.rglob("rounds.csv"))],
             devices=[_rows_of(table) for table in sorted(run.rglob("devices.csv"))],
             written=sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl")),
-            cut_short=cut_short,
         )
 
 
@@ -152,7 +149,8 @@ def probe(
     cells = len(plan.world.served)
     servers = cells * len(plan.learners)
     most_rounds = PROBE_ROUNDS * servers
-    tried = _tried(plan, servers, most_rounds, most_s, clock)
+    wanted = most_rounds, _parts_of_waves(plan)
+    tried = _tried(plan, servers, wanted, most_s, clock)
     rows, walls_s, tables = tried.rows, tried.walls_s, tried.tables
     if not rows:
         raise EdgeflError(
@@ -183,7 +181,7 @@ def probe(
         connecting_s=connecting_s,
         later_j=later_j,
         without_link=max((int(row.get(OUT_OF_COVERAGE) or 0) for rows in tables for row in rows), default=0),
-        cut_short=tried.cut_short,
+        cut_short=not tried.suffices(*wanted) and tried.lasts_s >= most_s,
     )
 
 
