@@ -26,7 +26,7 @@ _BLOCKS = {
 # number of steps above the step reached on all blocks that are tried on fewer blocks: with one layer, with several
 _STEPS_MORE = (2, 3)
 _ELSEWHERE = 0.95  # share of the band that blocks occupy where the table lists none
-_ROUNDING = 1e-9
+_ROUNDING = 1e-9  # an interpolated whole number may be slightly too small
 
 
 def block_hz(slot_s: float) -> float:

@@ -44,7 +44,7 @@ class Bell:
 
 
 class Counting(Ridge):
-    """A learner, each method of which changes its state."""
+    """A learner that changes its state in each method."""
 
     bell = Bell()
 

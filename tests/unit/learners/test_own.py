@@ -113,7 +113,7 @@ def test_it_may_report_losses_where_sessions_end_by_them(tmp_path: Path) -> None
 
 
 def test_an_object_that_has_trained_is_told_of(tmp_path: Path) -> None:
-    """An object may begin with the state of its last run; a class begins anew in each run."""
+    """An object may begin with the state of its last run; a class starts from scratch in each run."""
     scenario, learner = edgefl.load_scenario(SCENARIO), Ridge(assignment())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
