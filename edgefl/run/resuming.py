@@ -70,4 +70,4 @@ def can_go_on(path: Path, scenario: Scenario) -> bool:
     if begun is None:
         return False
     code = own_code.named_in([values])
-    return not differences(begun, circumstances(described, torch_device(begun["device"]), code))
+    return not differences(begun, circumstances(described, torch_device(begun["device"]), code, {}))

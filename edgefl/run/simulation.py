@@ -115,14 +115,15 @@ def _journaled(
     If `sharing` names another run, that run's training is reused; run.json counts the reused rounds. Federations that
     train nothing have no journal, since their learners' answers follow from the engine's calls.
     """
-    training, identity, code = plan.training, plan.learning_identity, plan.prepared.identity.code
+    training, identity, what = plan.training, plan.learning_identity, plan.prepared.identity
     learners: dict[Seat, Any] = {
         Seat(cell, name): one for name, own in plan.learners.items() for cell, one in own.items()
     }
     if training is None:
         yield learners, (), lambda: None
         return
-    here = {**circumstances(run.path / SCENARIO, training.torch_device, code), **training.further}
+    here = circumstances(run.path / SCENARIO, training.torch_device, what.code, what.learned_from)
+    here |= training.further
     process = _process_of(plan, training, run.path)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
     borrowed = (

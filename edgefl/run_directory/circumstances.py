@@ -16,16 +16,20 @@ if TYPE_CHECKING:
 
 SCENARIO = "scenario.yaml"
 CODE_OF = "the code of "  # beginning of a circumstance's name, followed by an external module
+DATA_OF = "the data of "  # beginning of a circumstance's name, followed by a key that names data
 KEYS_SHOWN = 3  # maximum number of keys of an edited scenario in a message
 
 
-def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str]) -> dict[str, str]:
+def circumstances(
+    scenario: Path, device: "torch.device", code: Mapping[str, str], data: Mapping[str, str]
+) -> dict[str, str]:
     """Return the circumstances, besides the seed, that determine a run's results.
 
     Args:
         scenario: the scenario.yaml of the run directory.
         device: the PyTorch device on which models are trained.
         code: module of external components -> the hash of its code.
+        data: dotted key of what models learn from -> its checksum.
     """
     import torch
 
@@ -38,6 +42,7 @@ def circumstances(scenario: Path, device: "torch.device", code: Mapping[str, str
         "device": device.type,
         "device name": torch.cuda.get_device_name(device) if device.type == "cuda" else "cpu",
         **{f"{CODE_OF}{module}": its for module, its in code.items()},
+        **{f"{DATA_OF}{key}": its for key, its in data.items()},
     }
 
 

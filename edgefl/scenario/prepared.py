@@ -53,6 +53,13 @@ class Identity:
         what = [sorted(self.scenario.items()), sorted(self.data.items()), self.results_version]
         return _hash_of([*what, *([sorted(self.code.items())] if self.code else [])])
 
+    @property
+    def learned_from(self) -> dict[str, str]:
+        """The part of `data` that training reads: data sets, each as a whole, and initial models."""
+        return {
+            key: its for key, its in self.data.items() if "learning" in key.split(".") and DATASET not in key
+        }
+
     def written(self) -> dict[str, Any]:
         """Return run.json's entry on the run's identity; the settings are in scenario.yaml."""
         about = {"hash": self.hash, "data": dict(self.data), "results_version": self.results_version}

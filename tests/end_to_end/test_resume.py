@@ -4,6 +4,7 @@ import json
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from edgefl import load_scenario, simulate
@@ -115,6 +116,24 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
     (run / "scenario.yaml").write_text(text.replace("lr: 0.05", "lr: 0.06"))
     with refused_at("", "learning.local.lr is 0.06, was 0.05"):
         resume(run)
+
+
+def test_other_data_are_not_this_run(digits: Path, tmp_path: Path) -> None:
+    """Rounds after the stop would otherwise learn from the changed file, and stand beside those of the old one."""
+    rng, run, file = np.random.default_rng(3), tmp_path / "run", tmp_path / "own.npz"
+    x, y = rng.normal(size=(240, 5)).astype(np.float32), rng.integers(0, 3, 240)
+
+    def write(labels: np.ndarray) -> None:
+        np.savez(file, x_train=x, y_train=labels, x_test=x, y_test=labels)
+
+    write(y)
+    own = ["learning.dataset", f"{{name: npz, path: {file}}}"], ["learning.partition", "iid"]
+    leave(load_scenario(digits, ["=".join(one) for one in own]), run, LEFT_AT)
+    write((y + 1) % 3)
+    with refused_at("", f"{run}: cannot be resumed", "the data of learning.dataset is "):
+        resume(run)
+    write(y)
+    resume(run)
 
 
 def test_a_run_of_the_version_before_is_read_and_not_gone_on_with(digits: Path, tmp_path: Path) -> None:
