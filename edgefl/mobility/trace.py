@@ -241,8 +241,9 @@ class Trace(Mobility):
                 ("devices", "mobility", "time_scale"),
             )
         undeclared = self.geo is None and self.scale == 1 and not degrees
-        if undeclared and look_like_degrees(rows[:, 1:], self._origin):
-            seen = f"{self.path}: x, y such as {rows[0, 1]:g}, {rows[0, 2]:g} look like degrees"
+        found = rows[rows[:, 1:].any(axis=1), 1:]  # a receiver without a position writes 0, 0
+        if undeclared and look_like_degrees(found, self._origin):
+            seen = f"{self.path}: x, y such as {found[0, 0]:g}, {found[0, 1]:g} look like degrees"
             remedy = "set geo: true and the scenario's origin_lon_lat, geo: false if they are metres, or"
             raise EdgeflError(f"{seen}; {remedy} scale: 1000 if they are kilometres", PLACE)
 

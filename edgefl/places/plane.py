@@ -11,7 +11,7 @@ import numpy.typing as npt
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
-SMALLEST_M = 1.0  # places this close to one another, but not to [0, 0], are probably in degrees
+SMALLEST_M = FARTHEST_DEG  # places this close to one another, but not to [0, 0], are probably in degrees
 
 
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:

@@ -73,7 +73,11 @@ SANTIAGO = [(-70.66 + 1e-3 * at, -33.45) for at in range(5)]
 MUNICH_LATITUDE_FIRST = [(48.13, 11.57 + 1e-3 * at) for at in range(5)]
 
 
-@pytest.mark.parametrize("places", [MANILA, SANTIAGO, MUNICH_LATITUDE_FIRST])
+# as receivers write, which report [0, 0] before they know where they are
+WITHOUT_A_FIX = [(0, 0), *SANTIAGO]
+
+
+@pytest.mark.parametrize("places", [MANILA, SANTIAGO, MUNICH_LATITUDE_FIRST, WITHOUT_A_FIX])
 @pytest.mark.parametrize("form", [fcd, sumo_table, plain])
 def test_degrees_are_not_taken_for_metres(write: Write, places: list, form: Callable) -> None:
     path = write(form(places))
