@@ -144,7 +144,7 @@ def participants(devices: pd.DataFrame, reading: Reading = PLAIN) -> pd.DataFram
         sums = weighed.groupby(keys)[["sum", "weight"]].sum()
         means[PERSONAL] = sums["sum"] / sums["weight"]
     if "epochs" in training:
-        means["epochs"] = training.groupby(keys)["epochs"].sum()
+        means["epochs"] = training.groupby(keys)["epochs"].sum(min_count=1)
     return means.reindex(columns=[PERSONAL, "epochs"]).reset_index()
 
 

@@ -131,10 +131,11 @@ def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -
     ends = detail.groupby(each)["first_round"].shift(-1) - 1
     lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
     follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
-    if follow < TAIL:
+    if follow < 2 * TAIL:
         yield (
-            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}:"
-            " `final` and the next change's `before` thus include the dip, and recovery may be reported too early"
+            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}, not"
+            f" {2 * TAIL}: `final` and the next change's `before` may include the dip, and recovery be reported too"
+            " early"
         )
     lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
     for name, points in lost.items():

@@ -76,6 +76,16 @@ def test_figures_by_hand() -> None:
     assert found["deviation_before"] == pytest.approx(0.05)
 
 
+def test_a_run_without_epochs_has_no_sum_of_them() -> None:
+    """In a study, only runs that stop devices early count epochs."""
+    _, devices = run_of(linear_recovery(30), sudden())
+    trained = pd.DataFrame(
+        {"variant": "b", "seed": 1, "cell": 0, "session": 1, "round": [1], "phase": "train"}
+    )
+    assert participants(trained.assign(device=0, accuracy_personal=0.5, epochs=np.nan))["epochs"].isna().all()
+    assert (devices["epochs"] == 3).all()
+
+
 def test_the_level_before_a_change_is_the_end_of_the_concept_before_it() -> None:
     """The first concept lasts for 40 rounds, the drift for 10 rounds at half of the accuracy, then it is over."""
     drifted = ((np.arange(1, ROUNDS + 1) >= FIRST) & (np.arange(1, ROUNDS + 1) < FIRST + 10)).astype(float)
@@ -187,6 +197,11 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     fallen = "the final accuracy is 10 points below that before the drift, so recovery refers to the final accuracy"
     notes = sorted(said for said in comparison.sentences if said.startswith("Note: "))
     assert notes == [f"Note: {name}: {fallen}." for name in ("fedavg", "flash")]
+    for follow, told in ((40, False), (39, True)):  # the last 20 of 39 rounds include one of the first 20
+        for path in tmp_path.glob("*/*/rounds.csv"):
+            pd.read_csv(path).head(FIRST + follow - 1).to_csv(path, index=False)
+        said = compare_drift(tmp_path, smooth=1, out=tmp_path / str(follow)).sentences
+        assert (f"followed by only {follow}" in " ".join(said)) == told
     for path in tmp_path.glob("*/*/rounds.csv"):
         pd.read_csv(path).head(FIRST + 12).to_csv(path, index=False)
     said = compare_drift(tmp_path, smooth=1, out=tmp_path / "short").sentences
