@@ -26,6 +26,7 @@ LOGARITHMIC = 50.0  # an axis is logarithmic from this ratio of largest to small
 MOST_ABOVE = 2.5  # whiskers stretch the axis up to this multiple of the largest mean
 DODGE = 0.012  # share of an axis between series
 WIDEST_LABEL = 24  # characters in a line of the label beside a panel
+MISSED = "open: target missed, a lower bound"
 MOST_MAPS = 4  # number of maps stacked in a column
 
 
@@ -49,7 +50,7 @@ def label_of(cost: str, target: Target | None, unit: str) -> str:
 
 
 def sweep_figure(sweep: Sweep) -> Figure:
-    """Draw metrics against the swept key, with intervals as whiskers; open marks are lower bounds (target missed)."""
+    """Draw metrics against the swept key, with intervals as whiskers; lower bounds are open marks without a line."""
     figure, axes = panels(len(sweep.costs), 0.6 + 1.7 * len(sweep.costs), sharex=True)
     key = sweep.keys[0]
     label, size = axis_of(key, sweep.table[key])
@@ -63,20 +64,27 @@ def sweep_figure(sweep: Sweep) -> Figure:
             shift = DODGE * (list(styles).index(name) - (len(styles) - 1) / 2)
             spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
             x, y = rows[key] / size + shift * spread, means_of(rows, cost) / scale
+            reached = ~lower_bounds(rows, cost).to_numpy()
+            ax.plot(
+                x,
+                y.where(reached),
+                label=name,
+                linewidth=1.2,
+                color=style["color"],
+                linestyle=style["linestyle"],
+            )
             ax.errorbar(
                 x,
                 y,
                 yerr=_whiskers(rows, cost, sweep.layout) / scale,
-                label=name,
-                linewidth=1.2,
+                linestyle="none",
                 elinewidth=0.8,
                 capsize=2,
                 markersize=0,
                 color=style["color"],
-                linestyle=style["linestyle"],
                 zorder=4,
             )
-            mark(ax, x.to_numpy(), y.to_numpy(), style, ~lower_bounds(rows, cost).to_numpy())
+            mark(ax, x.to_numpy(), y.to_numpy(), style, reached)
         tallest, tops = float(means.max()), means + _whiskers(sweep.table, cost, sweep.layout)[1]
         # with two seeds a whisker may be many times the mean; cutting it off keeps the curves from being flat
         ax.set_ylim(0, min(1.08 * float(tops.max()), MOST_ABOVE * tallest) / scale)
@@ -90,6 +98,8 @@ def sweep_figure(sweep: Sweep) -> Figure:
         axes[-1].set_xticks(values, [f"{value:g}" for value in values])
         axes[-1].minorticks_off()
     axes[-1].set_xlabel(label)
+    if any(lower_bounds(sweep.table, cost).any() for cost in sweep.costs):
+        axes[0].plot([], [], "o", color=INK, markerfacecolor="white", markersize=4.2, label=MISSED)
     legend(figure, axes[0])
     return figure
 
