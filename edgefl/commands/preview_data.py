@@ -99,6 +99,11 @@ class Preview:
         carrier = carriers_of(self.world.scenario.radio)["downlink"]
         return np.asarray(carrier.efficiency(db_to_linear(snr_db)) * carrier.goodput)
 
+    @property
+    def walked(self) -> str:
+        """The span in which handovers are counted, in words: walking a whole day would take too long."""
+        return f"{'over' if self.walked_s >= self.times_s[-1] else 'in the first'} {self.walked_s:,.4g} s"
+
     def lines(self, plan: str) -> list[str]:
         """Return the preview as a few lines of text; `plan` is the command that estimates the time of training."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
@@ -113,8 +118,7 @@ class Preview:
         else:
             costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
         learning = self.world.sections.learning
-        codecs = () if learning is None else (learning.uplink_codec, learning.downlink_codec)
-        coded = any(codec is not None for codec in codecs)
+        coded = learning is not None and (learning.uplink_codec or learning.downlink_codec) is not None
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
             f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}{' (less with the codecs)' * coded}",
@@ -123,12 +127,9 @@ class Preview:
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:
-            rate, whole = self.handovers_per_hour, self.walked_s >= self.times_s[-1]
-            span = f"{'over' if whole else 'in the first'} {self.walked_s:,.4g} s"
-            each = f"{rate:,.0f} per hour {span}, "
+            each = f"{self.handovers_per_hour:,.0f} per hour {self.walked}, "
             each += f"{self.handovers_per_device_hour:,.1f} per device and hour of service"
-            if self.borders:
-                each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed"
+            each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed" if self.borders else ""
             lines.insert(2, f"handovers       {each}")
         trains = f"is mostly training: {PLAN} trains two rounds to estimate it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"

@@ -66,7 +66,7 @@ def _explained(preview: Preview) -> str:
         if _ways(preview)
         else f", which do not move{_so_far(preview)}{several}"
     )
-    crosses = "; crosses: handovers" if len(preview.handovers_m) else ""
+    crosses = f"; crosses: handovers {preview.walked}" if len(preview.handovers_m) else ""
     return f"{'Marks' if more else 'Dots'}: devices{ways}{crosses}."
 
 
