@@ -31,8 +31,9 @@ class Runs:
         path: the searched folder, or the common parent of several folders.
         home: default folder of reports: the searched folder; `comparison` next to several folders; None if they have
             no common parent.
-        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name, notes (of
-            the run), devices_recorded (whether devices.csv has rows of all rounds, of none, or of every n-th round),
+        info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
+            federation (empty if it is the only one), notes (of the run), devices_recorded (whether devices.csv has
+            rows of all rounds, of none, or of every n-th round),
             payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its
             place in the study's file or, with several folders, in their order), score (name of the score that judges
             models; if it is not accuracy, the score's columns also appear under the name accuracy), stopped (how
@@ -203,6 +204,11 @@ def load_runs(path: Paths, *, names: Sequence[str] = (), partial: bool | None = 
         raise ValueError(
             f"{root} holds several federations, but this command reads one: give the directories of one federation, "
             f"such as {info['path'].iloc[0]}"
+        )
+    if len(several := sorted(set(filter(None, info["federation"])))) > 1:
+        raise ValueError(
+            f"the runs belong to several federations ({', '.join(several)}), each with a model of its own:"
+            " give the runs of one federation"
         )
     if len(settings) > 1:
         first = _folder(info[[setting == settings[0] for setting in info["setting"]]])

@@ -21,7 +21,17 @@ from edgefl.analysis.runs.scenario_keys import differing, keys_of
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *("devices_recorded", "payload_bits", "place", "score", "stopped", "learner", "own_seed", "rows"),
+    *(
+        "devices_recorded",
+        "payload_bits",
+        "place",
+        "score",
+        "stopped",
+        "learner",
+        "own_seed",
+        "rows",
+        "federation",
+    ),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -263,6 +273,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "setting": tuple({**(run.get("setting") or {}), **setting}.items()),
         "variant": variant or name,
         "name": name,
+        "federation": run.get("federation") or "",
         "notes": tuple(run.get("notes") or ()),
         "devices_recorded": str(run.get("devices_recorded", "all")),
         "payload_bits": (run.get("model") or {}).get("payload_bits", math.nan),

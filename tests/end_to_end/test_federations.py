@@ -239,6 +239,8 @@ def test_each_task_has_its_own_score(tmp_path: Path) -> None:
         assert other not in own
         assert load_runs(run / name).score == score
     mine = load_runs(run / "a")
+    with refused_at("", "several federations (a, b)", "give the runs of one federation", kind=ValueError):
+        load_runs([run / "a", run / "b"])
     for table, column in (("rounds", "accuracy"), ("sessions", "accuracy_start"), ("evaluation", "accuracy")):
         assert getattr(mine, table)[column].tolist() == getattr(alone, table)[column].tolist()
 
