@@ -203,9 +203,26 @@ class Results(_Directory):
         """Draw accuracy over simulated time and over joules; without training, latency and energy of rounds."""
         return self._compared.plot("comparison_curves" if self._runs.trained else None)
 
+    @cached_property
+    def _compared(self) -> "Comparison":
+        if several := self._federations():
+            raise EdgeflError(
+                f"{self.as_posix()} holds several federations: ask one of them, such as"
+                f" edgefl.Results({several[0].as_posix()!r})"
+            )
+        return super()._compared
+
+    def _federations(self) -> list["Results"]:
+        """Return the results of each of several federations; empty if the run has one alone."""
+        from edgefl.analysis.runs.run_folders import run_directories
+
+        return [Results(path) for path in run_directories(Path(self)) if path != Path(self)]
+
     def _about(self) -> str:
         from edgefl.analysis.html.words import in_short
 
+        if several := self._federations():
+            return "; ".join(f"{one.name}: {one._about()}" for one in several)
         return in_short(self._runs) if self.info["status"] == "completed" else str(self.info["status"])
 
     def _html(self) -> str:

@@ -152,6 +152,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return simulate(mixed(record={"models": "personal"}), tmp_path_factory.mktemp("mixed") / "run")
 
 
+def test_results_speak_of_each_federation(run: Results) -> None:
+    """A time to a target, and an accuracy, of the first federation alone would pass for the run's."""
+    with refused_at("", f"{run} holds several federations", "edgefl.Results("):
+        run.time_to(0.5)
+    assert all(f"{name}: " in repr(run) for name in "abc")
+    assert Results(run / "a").time_to(0.5) > 0
+
+
 def test_the_books_of_all_servers_hold(run: Results) -> None:
     assert check_run(run) == []
     events = pd.concat([pd.read_csv(run / name / "events.csv") for name in "abc"])
