@@ -65,25 +65,10 @@ def sweep_figure(sweep: Sweep) -> Figure:
             spread = float(sweep.table[key].max() - sweep.table[key].min()) / size
             x, y = rows[key] / size + shift * spread, means_of(rows, cost) / scale
             reached = ~lower_bounds(rows, cost).to_numpy()
-            ax.plot(
-                x,
-                y.where(reached),
-                label=name,
-                linewidth=1.2,
-                color=style["color"],
-                linestyle=style["linestyle"],
-            )
-            ax.errorbar(
-                x,
-                y,
-                yerr=_whiskers(rows, cost, sweep.layout) / scale,
-                linestyle="none",
-                elinewidth=0.8,
-                capsize=2,
-                markersize=0,
-                color=style["color"],
-                zorder=4,
-            )
+            look = {"color": style["color"], "zorder": 4, "markersize": 0}
+            ax.plot(x, y.where(reached), label=name, linewidth=1.2, linestyle=style["linestyle"], **look)
+            lengths = _whiskers(rows, cost, sweep.layout) / scale
+            ax.errorbar(x, y, yerr=lengths, linestyle="none", elinewidth=0.8, capsize=2, **look)
             mark(ax, x.to_numpy(), y.to_numpy(), style, reached)
         tallest, tops = float(means.max()), means + _whiskers(sweep.table, cost, sweep.layout)[1]
         # with two seeds a whisker may be many times the mean; cutting it off keeps the curves from being flat

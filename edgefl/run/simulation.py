@@ -115,9 +115,9 @@ def _journaled(
     If `sharing` names another run, that run's training is reused; run.json counts the reused rounds. Federations that
     train nothing have no journal, since their learners' answers follow from the engine's calls.
     """
-    training, identity, what = plan.training, plan.learning_identity, plan.prepared.identity
+    training, own, what = plan.training, plan.learning_identity, plan.prepared.identity
     learners: dict[Seat, Any] = {
-        Seat(cell, name): one for name, own in plan.learners.items() for cell, one in own.items()
+        Seat(cell, name): one for name, cells in plan.learners.items() for cell, one in cells.items()
     }
     if training is None:
         yield learners, (), lambda: None
@@ -126,9 +126,7 @@ def _journaled(
     here |= training.further
     process = _process_of(plan, training, run.path)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
-    borrowed = (
-        None if identity is None or keeper.follows_rounds else sharing.loan(here, training.state, identity)
-    )
+    borrowed = None if own is None or keeper.follows_rounds else sharing.loan(here, training.state, own)
 
     @process.told
     def tell(rounds: int) -> None:
@@ -150,7 +148,7 @@ def _journaled(
         here,
         borrowed or training.state,
         every=every,
-        lends=sharing.before(identity.pilot_sessions) if identity else NEVER,
+        lends=sharing.before(own.pilot_sessions) if own else NEVER,
         ready=lambda: borrowed is None or borrowed.over,
         taken=borrowed.line if borrowed else lambda: None,
         on_note=noted,
