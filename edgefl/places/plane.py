@@ -11,15 +11,16 @@ import numpy.typing as npt
 EQUATOR_M = 6_378_137.0
 FLATTENING = 1 / 298.257223563
 FARTHEST_DEG = 3.0  # largest difference in longitude or latitude from the origin
-SMALLEST_M = FARTHEST_DEG  # places this close to one another, but not to [0, 0], are probably in degrees
+SMALLEST_M = 1.0  # places this close to one another, but not to [0, 0], are probably in degrees
 
 
 def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float] | None = None) -> bool:
     """Return whether places [n, 2] in metres look like longitudes and latitudes, in either order.
 
     Places look like degrees if all are in the range of degrees, and several of them lie within SMALLEST_M of one
-    another, away from [0, 0]. As degrees, such coordinates span a town or a region; as metres, they span an area too
-    small to move in. A single place looks like degrees only if it is near the origin's longitude and latitude.
+    another, or within FARTHEST_DEG if they have decimals, away from [0, 0]. As degrees, such coordinates span a town
+    or a region; as metres, they span an area too small to move in. A single place looks like degrees only if it is
+    near the origin's longitude and latitude.
     """
     points = np.asarray(places, dtype=float).reshape(-1, 2)
     if not len(points):
@@ -31,7 +32,8 @@ def look_like_degrees(places: npt.ArrayLike, origin_lon_lat: tuple[float, float]
             min(np.abs(points[0] - each).max() for each in (origin_lon_lat, origin_lon_lat[::-1])) < 1.0
         )
     on_earth = away.max() <= 180.0 and away.min() <= 90.0
-    return bool(on_earth and several and widest < SMALLEST_M < away.max() - widest)
+    narrow = FARTHEST_DEG if np.mod(points, 1.0).any() else SMALLEST_M
+    return bool(on_earth and several and widest < narrow < away.max() - widest)
 
 
 def turned_deg(longitude_deg: np.ndarray, from_deg: float) -> np.ndarray:

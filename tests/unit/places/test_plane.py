@@ -71,6 +71,7 @@ def test_what_is_far_away_is_refused(there: tuple[float, float]) -> None:
         ([[-0.1, 51.5], [0.1, 51.6]], True),  # London, on both sides of the meridian
         ([[-70.66, -33.45], [-70.6, -33.4]], True),  # Santiago
         ([[8.0, 50.0], [9.1, 50.5]], True),  # two devices, 80 km apart
+        ([[4, 0], [5, 0]], False),  # a step of a metre, in a trace
         ([[0, 0], [0.5, 0.4]], False),  # a table in the laboratory, in metres
         ([[-0.4, 0.2], [0.3, -0.1]], False),
         ([[11.57, 48.13]], False),
