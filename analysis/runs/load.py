@@ -33,13 +33,13 @@ class Runs:
             no common parent.
         info: one row per run: path, setting, variant, seed, status, wall_s, simulated_s, reference, name,
             federation (empty if it is the only one), notes (of the run), devices_recorded (whether devices.csv has
-            rows of all rounds, of none, or of every n-th round),
-            payload_bits (bits of one model transfer, NaN if unknown), place (the variant's rank for sorting: its
-            place in the study's file or, with several folders, in their order), score (name of the score that judges
-            models; if it is not accuracy, the score's columns also appear under the name accuracy), stopped (how
-            `stop` ended the run, empty if it did not), learner (name of the run's own learner, empty without one),
-            own_seed (the seed in run.json; if runs of different seeds are compared, `seed` is the lowest of them),
-            rows (table -> number of rows that the run wrote, empty if it did not end).
+            rows of all rounds, of none, or of every n-th round), payload_bits (bits of one model transfer, NaN if
+            unknown), place (the variant's rank for sorting: its place in the study's file or, with several folders,
+            in their order), score (name of the score that judges models; if it is not accuracy, the score's columns
+            also appear under the name accuracy), stopped (how `stop` ended the run, empty if it did not), learner
+            (name of the run's own learner, empty without one), own_seed (the seed in run.json; if runs of different
+            seeds are compared, `seed` is the lowest of them), rows (table -> number of rows that the run wrote,
+            empty if it did not end).
         rounds: rows of rounds.csv of all runs. Accuracy (0..1) is NaN in probe rounds and in runs without training.
         events: rows of events.csv of all runs.
         sessions: rows of sessions.csv of all runs.

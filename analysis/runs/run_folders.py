@@ -20,18 +20,9 @@ from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
 INFO_COLUMNS = [
-    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name", "notes"),
-    *(
-        "devices_recorded",
-        "payload_bits",
-        "place",
-        "score",
-        "stopped",
-        "learner",
-        "own_seed",
-        "rows",
-        "federation",
-    ),
+    *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"),
+    *("federation", "notes", "devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
+    *("own_seed", "rows"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them

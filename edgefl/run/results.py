@@ -214,9 +214,7 @@ class Results(_Directory):
 
     def _federations(self) -> list["Results"]:
         """Return the results of each of several federations; empty if the run has one alone."""
-        from edgefl.analysis.runs.run_folders import run_directories
-
-        return [Results(path) for path in run_directories(Path(self)) if path != Path(self)]
+        return [Results(self / name) for name in self.info.get("federations") or ()]
 
     def _about(self) -> str:
         from edgefl.analysis.html.words import in_short
