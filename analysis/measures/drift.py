@@ -26,7 +26,8 @@ class Reading:
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
         recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
-            minus `margin`. plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
+            minus `margin`; of a concept that lasts for less than SETTLED rounds, only the level before counts.
+            plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
         smooth, margin: parameters of the recovery rule: a number of rounds, and a difference of accuracies 0..1.
     """
 
@@ -68,9 +69,9 @@ class Reading:
         return float(known.min()) if len(known) else math.nan
 
     def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
-        """Count the rounds from the drift until the model has recovered; inf if the model never recovers."""
+        """Count the rounds from the drift until the model has recovered; inf if it does not in these rounds."""
         tested = np.flatnonzero(np.isfinite(accuracy))
-        level = np.fmin(before, final) - self.margin
+        level = np.fmin(before, final if len(accuracy) >= SETTLED else math.nan) - self.margin
         if math.isnan(level) or not len(tested):
             return math.nan
         smooth = min(self.smooth, len(tested))
@@ -89,8 +90,8 @@ class Reading:
         what = "accuracy of a round" if self.window == 1 else f"mean accuracy of {self.window} rounds"
         if self.recovery == "level":
             rule = (
-                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy "
-                "before the drift or, if lower, the final accuracy"
+                f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy"
+                f" before the drift or, if lower and at least {SETTLED} rounds follow, the final accuracy"
             )
         else:
             rule = (
@@ -103,12 +104,13 @@ class Reading:
             " and 1 round, ... are the accuracies that many rounds after the drift's last step;"
             f" {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
-            f" until {rule} (∞: never).",
+            f" until {rule} (∞: not within the run).",
         ]
 
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift's last step at which accuracy is reported
 TAIL = 20  # number of rounds whose mean is a level, before the drift and at the end
+SETTLED = 2 * TAIL  # number of rounds after which the final level is not part of the dip
 PLAIN = Reading()
 
 

@@ -16,6 +16,7 @@ from edgefl.analysis.figures.style import DPI, EDGE, INK, SOFT, Styles, heading,
 from edgefl.analysis.measures.averages import Costs
 from edgefl.analysis.measures.drift import (
     SAMPLES,
+    SETTLED,
     TAIL,
     Reading,
     drift_figures,
@@ -130,14 +131,14 @@ def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -
     each = [*RUN, "cell"]
     ends = detail.groupby(each)["first_round"].shift(-1) - 1
     lasts = detail.join(rounds.groupby(each)["number"].max(), on=each)["number"]
-    follow = (ends.fillna(lasts) - detail["last_round"] + 1).min()
-    if follow < 2 * TAIL:
+    follows = ends.fillna(lasts) - detail["last_round"] + 1
+    follow = follows.min()
+    if follow < SETTLED:
         yield (
             f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}, not"
-            f" {2 * TAIL}: `final` and the next change's `before` may include the dip, and recovery be reported too"
-            " early"
+            f" {SETTLED}: `final` and the next change's `before` may include the dip"
         )
-    lost = detail.groupby("variant")[["before", "final"]].mean().eval("before - final")
+    lost = detail[follows >= SETTLED].groupby("variant")[["before", "final"]].mean().eval("before - final")
     for name, points in lost.items():
         if recovery == "level" and points > FALLEN:
             yield (

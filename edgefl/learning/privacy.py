@@ -5,7 +5,7 @@ of a device, each with noise of z times its sensitivity, amount to one Gaussian 
 epsilon is exact, not a bound (Balle and Wang, ICML 2018, theorem 8). Left out: privacy amplification by sampling
 participants; epsilon holds against an observer that knows the participants. If devices add the noise, the server is
 the observer, and each upload that begins counts, even if it is lost; if the server adds it, each published model
-counts. An account covers a device's data, so it restarts when data are dealt again, and in every run.
+counts. An account covers all data of a device during a run, since a sample may stay on it if data are dealt again.
 """
 
 import math

@@ -219,13 +219,13 @@ class TorchLearner:
         name: str = "model",
     ) -> TrainedModel:
         trainer, settings = self.trainer, self._settings
-        devices = devices.of(lambda: trainer.device_data.key)
+        kept = devices.of(lambda: trainer.device_data.key)
         return TrainedModel(
             training or trainer.training,
             settings.algorithm,
-            devices,
+            kept,
             model,
-            Transfers.of(settings, trainer.layout, devices),
+            Transfers.of(settings, trainer.layout, kept),
             trainer.streams.below("chance", trainer.cell, name),
             release_of(settings, trainer.layout, devices),
         )

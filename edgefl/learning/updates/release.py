@@ -81,7 +81,7 @@ class PrivateRelease(Release):
     """Release updates clipped and noised, with a privacy account for each device.
 
     Args:
-        devices: storage that counts, for each device, the charged updates that were trained on its current data.
+        devices: storage that counts each device's charged updates, whichever data they were trained on.
     """
 
     changes_upload = True
@@ -133,7 +133,7 @@ class PrivateRelease(Release):
             self._devices.keep(_UPDATES, ids, counts.float()[:, None])
 
     def _updates(self, ids: Sequence[int]) -> np.ndarray:
-        """Return the number of updates charged for each device's current data, [k]."""
+        """Return the number of updates charged to each device so far, [k]."""
         counts: np.ndarray = self._devices.rows(_UPDATES, ids, torch.zeros(1))[:, 0].cpu().numpy()
         return counts
 

@@ -101,6 +101,15 @@ def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(
     assert drift_figures(rounds, participants(whole)).iloc[0]["personal_final"] == pytest.approx(0.3)
 
 
+def test_a_run_that_ends_low_soon_after_a_drift_has_not_recovered() -> None:
+    """Accuracy falls from 80 to 40 % and stays there: a settled level after 40 rounds, and not yet after 39."""
+    low = np.full(40, 0.4)
+    assert Reading().recovery_rounds(low, 0.8, 0.4) == 0
+    assert Reading().recovery_rounds(low[1:], 0.8, 0.4) == np.inf
+    low[30:] = 0.8
+    assert Reading(smooth=5).recovery_rounds(low[1:], 0.8, 0.6) == 29
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
