@@ -30,7 +30,7 @@ from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
 from edgefl.run_directory.circumstances import SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
-from edgefl.run_directory.journal import NEVER, Journal
+from edgefl.run_directory.journal import FILE, NEVER, Journal, refuse_changed
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
@@ -75,6 +75,8 @@ def carry_out(
         folder = f"{scenario.name}-seed{scenario.seed}"
         path = without_tilde(Path(out)) if out else free_directory(Path("runs"), folder)
         counts = Counts.of_several(plan.learners)
+        if resumes and plan.training is not None:  # before the tables are written again
+            refuse_changed(path / FILE, _circumstances(plan, plan.training, path))
         with (
             RunDirectory(path, plan.prepared.described, about, resume=resumes) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
@@ -115,15 +117,14 @@ def _journaled(
     If `sharing` names another run, that run's training is reused; run.json counts the reused rounds. Federations that
     train nothing have no journal, since their learners' answers follow from the engine's calls.
     """
-    training, own, what = plan.training, plan.learning_identity, plan.prepared.identity
+    training, own = plan.training, plan.learning_identity
     learners: dict[Seat, Any] = {
         Seat(cell, name): one for name, cells in plan.learners.items() for cell, one in cells.items()
     }
     if training is None:
         yield learners, (), lambda: None
         return
-    here = circumstances(run.path / SCENARIO, training.torch_device, what.code, what.learned_from)
-    here |= training.further
+    here = _circumstances(plan, training, run.path)
     process = _process_of(plan, training, run.path)
     keeper = ModelKeeper(run.path, plan.world.scenario.record, training.cells)
     borrowed = None if own is None or keeper.follows_rounds else sharing.loan(here, training.state, own)
@@ -164,6 +165,12 @@ def _journaled(
         yield _journaling(learners, journal, process), journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
+
+
+def _circumstances(plan: RunPlan, training: Training, path: Path) -> dict[str, str]:
+    what = plan.prepared.identity
+    here = circumstances(path / SCENARIO, training.torch_device, what.code, what.learned_from)
+    return {**here, **training.further}
 
 
 def _process_of(plan: RunPlan, training: Training, path: Path) -> TrainingProcess:

@@ -21,6 +21,12 @@ class Interrupted(KeyboardInterrupt):
         self.path = path
         self.exit_code = 128 + signal_
 
+    def __str__(self) -> str:
+        name = signal.Signals(self.args[0]).name
+        return f"{name} ended the run" + (
+            f"; continue it with: edgefl resume {self.path}" if self.path else ""
+        )
+
 
 class _Holder:
     """Defer a signal while an operation must not be interrupted; a second signal is not deferred."""

@@ -240,6 +240,17 @@ def header(path: Path) -> dict[str, Any] | None:
     return begun
 
 
+def refuse_changed(path: Path, circumstances: Mapping[str, str]) -> None:
+    """Raise an EdgeflError unless the run with this journal was started under these circumstances."""
+    if unlike := differences(header(path) or circumstances, circumstances):
+        own_code = any(name.startswith(CODE_OF) for name in circumstances)
+        again = f"edgefl run {path.parent / SCENARIO}{' --allow-code' if own_code else ''}"
+        raise EdgeflError(
+            f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
+            f"{'; '.join(unlike)}; undo these changes, or start again: {again}"
+        )
+
+
 def lines(path: Path) -> Iterator[tuple[dict[str, Any], bytes]]:
     """Yield a journal's entries with their lines, up to the first damaged line."""
     with path.open("rb") as file:
@@ -262,13 +273,7 @@ def _recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots)
         return _Recovered(
             notes=[f"{path}: its first line is damaged; the run starts again"] if path.exists() else []
         )
-    if unlike := differences(begun, circumstances):
-        own_code = any(name.startswith(CODE_OF) for name in circumstances)
-        again = f"edgefl run {path.parent / SCENARIO}{' --allow-code' if own_code else ''}"
-        raise EdgeflError(
-            f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
-            f"{'; '.join(unlike)}; undo these changes, or start again: {again}"
-        )
+    refuse_changed(path, circumstances)
     with path.open("rb") as file:
         first = file.readline()
     entries, sizes, digest = [], [len(first)], hashlib.sha256(first)

@@ -119,7 +119,7 @@ def test_another_scenario_is_not_this_run(digits: Path, tmp_path: Path) -> None:
 
 
 def test_other_data_are_not_this_run(digits: Path, tmp_path: Path) -> None:
-    """Rounds after the stop would otherwise learn from the changed file, and stand beside those of the old one."""
+    """Rounds after the stop would otherwise learn from the changed file; a refusal leaves the directory as it was."""
     rng, run, file = np.random.default_rng(3), tmp_path / "run", tmp_path / "own.npz"
     x, y = rng.normal(size=(240, 5)).astype(np.float32), rng.integers(0, 3, 240)
 
@@ -130,8 +130,11 @@ def test_other_data_are_not_this_run(digits: Path, tmp_path: Path) -> None:
     own = ["learning.dataset", f"{{name: npz, path: {file}}}"], ["learning.partition", "iid"]
     leave(load_scenario(digits, ["=".join(one) for one in own]), run, LEFT_AT)
     write((y + 1) % 3)
+    before = {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()}
+    assert b"," in before["rounds.csv"]
     with refused_at("", f"{run}: cannot be resumed", "the data of learning.dataset is "):
         resume(run)
+    assert {path.name: path.read_bytes() for path in run.iterdir() if path.is_file()} == before
     write(y)
     resume(run)
 

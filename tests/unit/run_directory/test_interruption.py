@@ -54,6 +54,13 @@ def test_pickle_can_rebuild_it() -> None:
     assert type(error)(*error.args).exit_code == 143
 
 
+def test_it_says_how_to_go_on() -> None:
+    """A Python script that Ctrl-C ends prints it as its last line."""
+    assert str(Interrupted()) == "SIGINT ended the run"
+    message = "SIGTERM ended the run; continue it with: edgefl resume runs/a"
+    assert str(Interrupted(signal.SIGTERM, Path("runs/a"))) == message
+
+
 def test_two_that_write_a_file_at_a_time_do_not_meet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, move = tmp_path / "study.yaml", Path.replace
 
