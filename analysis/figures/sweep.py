@@ -66,7 +66,8 @@ def sweep_figure(sweep: Sweep) -> Figure:
             x, y = rows[key] / size + shift * spread, means_of(rows, cost) / scale
             reached = ~lower_bounds(rows, cost).to_numpy()
             look = {"color": style["color"], "zorder": 4, "markersize": 0}
-            ax.plot(x, y.where(reached), label=name, linewidth=1.2, linestyle=style["linestyle"], **look)
+            ax.plot(x, y.where(reached), linewidth=1.2, linestyle=style["linestyle"], **look)
+            ax.plot([], [], label=name, linewidth=1.2, markersize=4.2, **style)
             lengths = _whiskers(rows, cost, sweep.layout) / scale
             ax.errorbar(x, y, yerr=lengths, linestyle="none", elinewidth=0.8, capsize=2, **look)
             mark(ax, x.to_numpy(), y.to_numpy(), style, reached)
