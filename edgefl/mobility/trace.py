@@ -10,11 +10,12 @@ from pydantic import Field, field_validator
 from edgefl.config import shipped
 from edgefl.config.clock import DATE, date_of
 from edgefl.errors import EdgeflError, about, clipped, refused
-from edgefl.mobility import Coordinate, Mobility, Movement, Recorded
+from edgefl.mobility import Coordinate, Movement, Recorded
 from edgefl.mobility._traces import _units, read
 from edgefl.mobility._traces._gaps import Listings, presence
 from edgefl.mobility._traces._samples import Samples, Wanted
 from edgefl.mobility._traces._speeds import TRAIN_M_S, mean_speeds_m_s, outlier, speeds_m_s
+from edgefl.mobility._walkers import LargerArea
 from edgefl.places.plane import look_like_degrees, middle_deg
 from edgefl.rng import Streams
 
@@ -23,7 +24,7 @@ MILLISECONDS = 1e11  # a larger number of seconds lies after the year 5138, so i
 Role = Literal["id", "t", "x", "y", "lon", "lat", "type"]
 
 
-class Trace(Mobility):
+class Trace(LargerArea):
     """Devices move as recorded in files, along straight lines between their samples.
 
     A device is absent before its first and after its last sample, and in long gaps between samples (max_gap_s). Ids
@@ -91,6 +92,12 @@ class Trace(Mobility):
         "device's median interval, at least 60; in SUMO's files, a device is absent in time steps without "
         "it; between waypoints, it is always present",
     )
+    area_factor: float = Field(
+        1.0,
+        ge=1,
+        le=20,
+        description="largest distance of devices relative to the radius of the cell or layout",
+    )
     kinds: tuple[Literal["vehicle", "person", "container"], ...] = Field(
         ("vehicle", "person"), description="elements of SUMO's files that become devices"
     )
@@ -101,9 +108,6 @@ class Trace(Mobility):
         if not kinds:
             raise ValueError("is empty: name vehicle, person or container")
         return kinds
-
-    def area_radius_m(self, cell_radius_m: float) -> float:
-        return cell_radius_m
 
     def start(
         self, positions_m: np.ndarray, *, cell_radius_m: float, min_distance_m: float, streams: Streams

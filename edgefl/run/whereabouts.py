@@ -281,7 +281,7 @@ def beyond_edge(world: World) -> Iterator[str]:
             f"layout.{key}: {np.count_nonzero(outside):,} of {world.count:,} devices are farther than {edge}"
             f" from [0, 0] {'on part of their path' if world.movement.moves else 'at their place'}"
             f" ({100 * outside.sum() / here.sum():.1f} % of all devices' time), and absent there; raise"
-            f" layout.{key}, or move the places, to keep them"
+            f" layout.{key} or a trace's area_factor, or move the places, to keep them"
         )
 
 

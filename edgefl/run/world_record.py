@@ -12,13 +12,14 @@ Nothing is trained and no rounds are run: only the network is simulated. The fol
     events         arrivals, departures, handovers, switches
     availability.json   when each device is present in some cell, in the format documented by FedScale
     switched.json       when each device is switched on, in the same format
-    scenario.yaml  the scenario with its devices moved by positions and switched by switched.json
+    scenario.yaml  the scenario with its devices switched by switched.json and, if they move, moved by positions
     record.json    what was recorded, at what resolution, by which version
 
 Presence is observed once per sample. The default, one sample per tick of the network, is exact: a run of
-scenario.yaml has the same devices in each cell as the original run in every round that begins at the same time. Two
-effects are left out: batteries are drained by idling only, since no device works; and with scenario.yaml, a link's
-Doppler shift follows from its device's mean speed, so that fading and transfer times differ.
+scenario.yaml has the same devices in each cell as the original run at every time. Left out: batteries are drained by
+idling only, since no device works; and if devices move, scenario.yaml has one trip and mean speed per device, from
+which follow its Doppler shift and, with `indoors_by: trip`, the walls around it. Transfer times then differ, and so
+may the devices that have a link when a round begins.
 """
 
 import csv
@@ -289,17 +290,19 @@ def _scenario_again(world: World, out: Path, tables: str, every_s: float, durati
     devices.pop("density_per_km2", None)
     # keep churn that lists devices by session, not by time
     listed = world.fleet.members(1) is not None
+    replaced = ["mobility"] * world.movement.moves + ["churn"] * (not listed)
     for one in [devices, *devices.get("classes", {}).values()]:
-        one.pop("mobility", None)
-        if not listed:
-            one.pop("churn", None)
+        for key in replaced:
+            one.pop(key, None)
     devices["count"] = world.count
-    devices["mobility"] = {
-        "name": "trace",
-        "path": str(out / f"positions.{tables}"),
-        "begin_s": 0.0,
-        "max_gap_s": 1.5 * every_s,
-    }
+    if world.movement.moves:
+        devices["mobility"] = {
+            "name": "trace",
+            "path": str(out / f"positions.{tables}"),
+            "begin_s": 0.0,
+            "area_factor": world.extent.field_radius_m / world.extent.radius_m,
+            "max_gap_s": 1.5 * every_s,
+        }
     if not listed and world.fleet.switches(world.streams):
         devices["churn"] = {"name": "availability_trace", "path": str(out / "switched.json")}
     return write(document)

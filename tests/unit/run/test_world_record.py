@@ -34,7 +34,7 @@ layout: {rings: 1, isd_m: 200}
 radio: {preset: journal, propagation: {shadowing: spatial, line_of_sight: probabilistic}}
 devices:
   count: 30
-  mobility: {name: random_waypoint, area_factor: 1.0, speed_min_m_s: 5, speed_max_m_s: 15}
+  mobility: {name: random_waypoint, speed_min_m_s: 5, speed_max_m_s: 15}
 """
 DENSE = """
 radio: {preset: journal}
@@ -50,6 +50,7 @@ devices: {count: 30, mobility: {name: trace, path: %s, begin_s: 20}}
 cell: {radius_m: 300}
 """
 GRID = Path(__file__).parents[3] / "scenarios" / "traces" / "grid.fcd.xml"
+STILL = "devices: {count: 12, mobility: {name: static, doppler_speed_m_s: 10}}"
 WORLDS = {"walk": WALK, "cells": CELLS, "classes": DENSE, "absent": ABSENT % GRID}
 
 
@@ -85,6 +86,16 @@ def test_training_on_it_meets_the_same_devices(world: str, tmp_path: Path) -> No
             for at_s in (max(0.0, start_s - TICK_S / 2), start_s + TICK_S / 2)
         )
         assert was & is_ <= set(group.device) <= was | is_
+
+
+def test_a_world_in_which_nobody_moves_is_repeated_exactly(tmp_path: Path) -> None:
+    """A trace of a static device would have the fading of a speed of 0, not of the device's nominal speed."""
+    original = scenario(tmp_path, STILL)
+    out = edgefl.record(original, tmp_path / "world")
+    first = edgefl.simulate(original, tmp_path / "first")
+    again = edgefl.simulate(edgefl.load_scenario(out / "scenario.yaml"), tmp_path / "again")
+    for table in ("rounds.csv", "devices.csv", "ledger.csv"):
+        assert (first / table).read_bytes() == (again / table).read_bytes()
 
 
 def test_availability_is_presence_in_the_form_of_fedscale(tmp_path: Path) -> None:
