@@ -26,9 +26,9 @@ HEAD = """\
 # Gallery
 
 These are all scenarios that come with edgefl, as `edgefl preview` draws them before a run. On the left is the map
-with the signal strength, devices at the start (dots), their tracks (lines) and handovers (red crosses). On the
-right is the number of devices in each cell or, if this number never changes, the quality of their links; below are
-the labels that devices hold. Click a picture for a description and the command that runs the scenario.
+with the signal strength, devices at the start (dots), their tracks (lines) and handovers (crosses). On the right is
+the number of devices by strongest cell or, if this number never changes, the quality of their links; below are the
+labels that devices hold. Click a picture for a description and the command that runs the scenario.
 """
 LESSON = re.compile(r'title="riverside.yaml"\n(.*?)^```.*?--out (\S+)$', re.DOTALL | re.MULTILINE)
 COLUMNS = 3  # pictures per row on the first page

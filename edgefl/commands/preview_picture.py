@@ -168,7 +168,7 @@ def _population(axes: Axes, preview: Preview, drawn: MapDrawing) -> None:
     if cells > MOST_CELLS:
         _shades(axes, population, times)
         return
-    title = "Devices in each cell" if cells > 1 else "Devices in the cell"
+    title = "Devices by strongest cell" if cells > 1 else "Devices in the cell"
     for cell in range(cells):
         look: dict[str, Any] = {"color": drawn.colour(cell), "label": f"cell {cell}", "linewidth": 1.6}
         axes.step(times, population[:, cell], where="post", **look)
@@ -197,7 +197,7 @@ def _shades(axes: Axes, population: np.ndarray, times: np.ndarray) -> None:
         population.T, extent=ends, aspect="auto", cmap=SHADES, interpolation="nearest", vmin=0
     )
     _bar(axes, image, integer=True)
-    _title(axes, "Devices in each cell")
+    _title(axes, "Devices by strongest cell")
     axes.set_ylabel("cell")
     whole(axes, from_zero=False)
     axes.grid(False)

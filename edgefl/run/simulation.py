@@ -28,9 +28,10 @@ from edgefl.run.garbage import seldom_while_a_run_goes
 from edgefl.run.plan import RunPlan
 from edgefl.run.results import Results
 from edgefl.run.study_membership import StudyMembership, TrainingReuse
-from edgefl.run_directory.circumstances import SCENARIO, circumstances
+from edgefl.run_directory.circumstances import DATA_OF, SCENARIO, circumstances
 from edgefl.run_directory.interruption import interruptible
-from edgefl.run_directory.journal import FILE, NEVER, Journal, refuse_changed
+from edgefl.run_directory.journal import FILE, NEVER, Journal, header, refuse_changed
+from edgefl.run_directory.reading import about_of
 from edgefl.run_directory.replay import JournaledLearner
 from edgefl.run_directory.results import RunDirectory, free_directory
 from edgefl.run_directory.snapshot import DEFAULT, Every
@@ -75,8 +76,8 @@ def carry_out(
         folder = f"{scenario.name}-seed{scenario.seed}"
         path = without_tilde(Path(out)) if out else free_directory(Path("runs"), folder)
         counts = Counts.of_several(plan.learners)
-        if resumes and plan.training is not None:  # before the tables are written again
-            refuse_changed(path / FILE, _circumstances(plan, plan.training, path))
+        if resumes:  # before the tables are written again
+            _refuse_changed(plan, path)
         with (
             RunDirectory(path, plan.prepared.described, about, resume=resumes) as run,
             _journaled(plan, run, sharing, every, on_note) as (learners, journal_notes, keep_models),
@@ -165,6 +166,16 @@ def _journaled(
         yield _journaling(learners, journal, process), journal_notes, keep_models
     if borrowed is not None and not borrowed.over:
         tell(borrowed.rounds)
+
+
+def _refuse_changed(plan: RunPlan, path: Path) -> None:
+    """Refuse to resume a run of which the circumstances of training, or any file that it reads, have changed."""
+    if plan.training is not None and (begun := header(path / FILE)) is not None:
+        refuse_changed(path, begun, _circumstances(plan, plan.training, path))
+    data = plan.prepared.identity.data
+    begun = (about_of(path).get("identity") or {}).get("data", data)
+    then, now = ({f"{DATA_OF}{key}": its for key, its in of.items()} for of in (begun, data))
+    refuse_changed(path, then, now)
 
 
 def _circumstances(plan: RunPlan, training: Training, path: Path) -> dict[str, str]:

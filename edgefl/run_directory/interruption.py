@@ -23,9 +23,8 @@ class Interrupted(KeyboardInterrupt):
 
     def __str__(self) -> str:
         name = signal.Signals(self.args[0]).name
-        return f"{name} ended the run" + (
-            f"; continue it with: edgefl resume {self.path}" if self.path else ""
-        )
+        further = f"; continue it with edgefl.resume({str(self.path)!r}), and the run's own learner, if any"
+        return f"{name} ended the run{further if self.path else ''}"
 
 
 class _Holder:

@@ -240,13 +240,13 @@ def header(path: Path) -> dict[str, Any] | None:
     return begun
 
 
-def refuse_changed(path: Path, circumstances: Mapping[str, str]) -> None:
-    """Raise an EdgeflError unless the run with this journal was started under these circumstances."""
-    if unlike := differences(header(path) or circumstances, circumstances):
+def refuse_changed(directory: Path, begun: Mapping[str, Any], circumstances: Mapping[str, str]) -> None:
+    """Raise an EdgeflError unless a run that began under some circumstances now has the same circumstances."""
+    if unlike := differences(begun, circumstances):
         own_code = any(name.startswith(CODE_OF) for name in circumstances)
-        again = f"edgefl run {path.parent / SCENARIO}{' --allow-code' if own_code else ''}"
+        again = f"edgefl run {directory / SCENARIO}{' --allow-code' if own_code else ''}"
         raise EdgeflError(
-            f"{path.parent}: cannot be resumed, because its results would mix two different runs: "
+            f"{directory}: cannot be resumed, because its results would mix two different runs: "
             f"{'; '.join(unlike)}; undo these changes, or start again: {again}"
         )
 
@@ -273,7 +273,7 @@ def _recover(path: Path, circumstances: Mapping[str, str], snapshots: Snapshots)
         return _Recovered(
             notes=[f"{path}: its first line is damaged; the run starts again"] if path.exists() else []
         )
-    refuse_changed(path, circumstances)
+    refuse_changed(path.parent, begun, circumstances)
     with path.open("rb") as file:
         first = file.readline()
     entries, sizes, digest = [], [len(first)], hashlib.sha256(first)

@@ -139,6 +139,23 @@ def test_other_data_are_not_this_run(digits: Path, tmp_path: Path) -> None:
     resume(run)
 
 
+def test_another_trace_is_not_this_run(digits: Path, tmp_path: Path) -> None:
+    """The journal does not hold positions, so a fix that moves after the stop would go unseen."""
+    run, trace = tmp_path / "run", tmp_path / "tracks.csv"
+    rows = [f"{t},{id_},{10 + id_ + t},20" for id_ in range(6) for t in (0, 500, 1000)]
+    trace.write_text("\n".join(["t,id,x,y", *rows]))
+    leave(
+        load_scenario(digits, [f"devices={{count: all, mobility: {{name: trace, path: {trace}}}}}"]),
+        run,
+        LEFT_AT,
+    )
+    before = (run / "rounds.csv").read_bytes()
+    trace.write_text("\n".join(["t,id,x,y", *rows[:-1], "1000,5,99,20"]))
+    with refused_at("", f"{run}: cannot be resumed", "the data of devices.mobility.path is "):
+        resume(run)
+    assert (run / "rounds.csv").read_bytes() == before
+
+
 def test_a_run_of_the_version_before_is_read_and_not_gone_on_with(digits: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     leave(load_scenario(digits), run, LEFT_AT)

@@ -57,7 +57,9 @@ def test_pickle_can_rebuild_it() -> None:
 def test_it_says_how_to_go_on() -> None:
     """A Python script that Ctrl-C ends prints it as its last line."""
     assert str(Interrupted()) == "SIGINT ended the run"
-    message = "SIGTERM ended the run; continue it with: edgefl resume runs/a"
+    message = (
+        "SIGTERM ended the run; continue it with edgefl.resume('runs/a'), and the run's own learner, if any"
+    )
     assert str(Interrupted(signal.SIGTERM, Path("runs/a"))) == message
 
 
