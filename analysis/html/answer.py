@@ -18,7 +18,8 @@ from edgefl.analysis.reports.comparison import caption, compare
 from edgefl.analysis.reports.comparison_tables import headline
 from edgefl.analysis.runs.load import Runs
 
-WIDEST = 0.92  # share of the width that the longest bar takes; its whisker may take the rest
+WIDEST = 0.92  # share of the width that the longest bar or interval takes
+LONGEST = 3.0  # an interval is drawn up to this multiple of the longest bar
 
 
 def answer(runs: Runs) -> str:
@@ -66,26 +67,31 @@ def _figure(comparison: Comparison, name: str, units: Units) -> str:
         return ""
     missed = (table["not_reached"] > 0) & (target is not None)
     unit, size = unit_for(means, units)
+    seeds = len(comparison.seeds)
+    known = zip(means, table[f"{name}_ci"], missed, strict=True)
+    spans = [(math.nan, math.nan) if bound else shown_ends(mean, half, seeds) for mean, half, bound in known]
+    # an interval that is much longer than all bars is cut off, and marked
     longest = float(means.max())
+    longest = max(longest, *(min(high, LONGEST * longest) for _, high in spans if math.isfinite(high)), 0.0)
     rows = []
-    for variant, mean, half, bound in zip(table["variant"], means, table[f"{name}_ci"], missed, strict=True):
-        low, high = (math.nan, math.nan) if bound else shown_ends(mean, half, len(comparison.seeds))
+    for variant, mean, (low, high), bound in zip(table["variant"], means, spans, missed, strict=True):
         number = f"{f'>{lower_bound(mean / size)}' if bound else amount(mean / size)}{NO_BREAK}{unit}"
         sure = f" ({amount(low / size)} to {amount(high / size)})" if math.isfinite(high) else ""
         rows.append(_row(str(variant), mean / longest, low / longest, high / longest, number, sure, bound))
     title = words_of(name, target)
-    lines = f"95{NO_BREAK}% intervals" if len(comparison.seeds) >= LEAST else "range of two seeds"
-    several = f", lines: {lines}" if len(comparison.seeds) > 1 else ""
+    lines = f"95{NO_BREAK}% intervals" if seeds >= LEAST else "range of two seeds"
+    several = f", lines: {lines}" if seeds > 1 else ""
     what = f"{title[0].upper()}{title[1:]} ({unit}{several})"
     return f"<figure><figcaption>{html.escape(what)}</figcaption><dl>{''.join(rows)}</dl></figure>"
 
 
 def _row(variant: str, share: float, low: float, high: float, number: str, sure: str, bound: bool) -> str:
-    """Write a variant's bar, the bar's value, and a line for the value's interval, clipped to the chart's width."""
+    """Write a variant's bar, the bar's value, and a line for the value's interval, open where it is cut off."""
     whisker = ""
     if math.isfinite(low) and not math.isnan(high):
         begin, end = (100 * min(1.0, WIDEST * place) for place in (low, high))
-        whisker = f'<i style="left:{begin:.2f}%;width:{end - begin:.2f}%"></i>'
+        cut = " class=cut" * (WIDEST * high > 1.0)
+        whisker = f'<i{cut} style="left:{begin:.2f}%;width:{end - begin:.2f}%"></i>'
     bar = (
         "" if pd.isna(share) else f'<b{" class=bound" * bound} style="width:{100 * WIDEST * share:.2f}%"></b>'
     )

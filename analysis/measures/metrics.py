@@ -116,6 +116,13 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
 
 
+def fewest_first_rounds(rounds: pd.DataFrame, first_rounds: int) -> pd.Series:
+    """Return for each session over how few rounds `accuracy_first_rounds` averages in some seed and cell."""
+    training = training_rounds(rounds)
+    first = training[(training["round"] <= first_rounds) & tested_by_all(training)]
+    return first.groupby(SPELL)["round"].nunique().groupby("session").min()
+
+
 def tested_by_all(training: pd.DataFrame) -> pd.Series:
     """Mark the training rounds that have an accuracy in all variants that have any accuracy in the session."""
     spell = [training[column] for column in SPELL]

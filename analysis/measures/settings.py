@@ -1,6 +1,6 @@
 """Compute accuracies or costs of every setting of a grid, with a column per variant."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -8,7 +8,7 @@ from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.notes import identical
 from edgefl.analysis.measures.scope import roundless, scope_of
-from edgefl.analysis.page.formatting import numbered
+from edgefl.analysis.page.formatting import first_rounds_named, numbered
 from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.scenario_keys import several_servers
 
@@ -57,6 +57,7 @@ def accuracies(
         rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
+    table = table.assign(rounds=metrics.fewest_first_rounds(rounds, first_rounds))
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
     several = several_servers(runs.info)
     _add_leads(table, first, variants, None if several else reference)
@@ -92,6 +93,20 @@ def on_servers(info: pd.DataFrame) -> list[str]:
     """Return a note if the runs have different servers."""
     several = several_servers(info)
     return [f"{several}: compare seconds and joules in one setting with `edgefl compare`"] if several else []
+
+
+def on_fewer_rounds(table: pd.DataFrame, axes: Sequence[str], most: int) -> Iterator[str]:
+    """Note settings that average fewer rounds than others, since accuracy rises over the first rounds."""
+    fewer = table[table["rounds"] < most].groupby(list(axes), sort=False)["rounds"].min()
+    each = [
+        f"{named(zip(axes, key if isinstance(key, tuple) else (key,), strict=True))}: {least:.0f}"
+        for key, least in fewer.items()
+    ]
+    if each:
+        yield (
+            f"some settings average fewer than the {first_rounds_named(most)}, those that all their variants tested,"
+            f" and so may seem less accurate than other settings: {'; '.join(each)}"
+        )
 
 
 def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:

@@ -67,9 +67,10 @@ def compare_settings(
     variants = variants_of(info, reference)
     table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, reference, notes)
     every = training_rounds(pd.concat([own.rounds for own in by_setting.values()]))
-    of_shown = every.loc[every["session"].isin(shown), "round"]
+    most = int(min([first_rounds, *every.loc[every["session"].isin(shown), "round"].nlargest(1)]))
     if by_setting.trained:
         numbers.note_alike(by_setting, seeds, notes)
+        notes += numbers.on_fewer_rounds(table, axes, most)
     else:
         notes.append("no run has an accuracy (runs without training): only costs are shown")
     return SettingsTable(
@@ -81,7 +82,7 @@ def compare_settings(
         seeds=tuple(seeds),
         own_seeds=own_seeds(info, seeds),
         sessions=tuple(sorted({int(session) for session in shown.union(sessions or ())})),
-        first_rounds=min(first_rounds, int(of_shown.max())) if len(of_shown) else first_rounds,
+        first_rounds=most,
         trained=by_setting.trained,
         out=by_setting.first.folder(out),
         notes=tuple(notes),
@@ -102,8 +103,7 @@ def _measured(
     for setting, own in by_setting.items():
         if [axis for axis, _ in setting] != axes:
             raise ValueError(f"{own.path} differs in axes from other settings: give one study's folder")
-        missing = [name for name in variants if name not in set(own.info["variant"])]
-        if missing:
+        if missing := [name for name in variants if name not in set(own.info["variant"])]:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
         rounds = numbers.rounds_of(own, seeds, sessions)
         if by_setting.trained:
@@ -215,11 +215,11 @@ def _setting_names(settings: SettingsTable) -> list[str]:
 
 def _caption(settings: SettingsTable) -> str:
     """Return the caption of the table of settings."""
-    first, seeds = first_rounds_named(settings.first_rounds), settings.named_seeds()
-    sessions = numbered("session", settings.sessions)
+    seeds, sessions = settings.named_seeds(), numbered("session", settings.sessions)
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
-    return f"Mean accuracy (%) over the {first} of {sessions} ({seeds})"
+    at_most = "at most " * bool((settings.table["rounds"] < settings.first_rounds).any())
+    return f"Mean accuracy (%) over {at_most}the {first_rounds_named(settings.first_rounds)} of {sessions} ({seeds})"
 
 
 def _verdicts(settings: SettingsTable) -> list[str]:

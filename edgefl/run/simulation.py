@@ -169,7 +169,7 @@ def _journaled(
 
 
 def _refuse_changed(plan: RunPlan, path: Path) -> None:
-    """Refuse to resume a run of which the circumstances of training, or any file that it reads, have changed."""
+    """Refuse to resume a run if its files or its circumstances of training have changed."""
     if plan.training is not None and (begun := header(path / FILE)) is not None:
         refuse_changed(path, begun, _circumstances(plan, plan.training, path))
     data = plan.prepared.identity.data

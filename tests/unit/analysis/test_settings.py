@@ -109,6 +109,23 @@ def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other
     assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
 
 
+def test_settings_with_fewer_rounds_are_named(write_run: Write) -> None:
+    """With alpha 0.3 `other` ends after one round, of accuracy 0.5, so `ours` also counts with one round, of 0.6."""
+    runs = {
+        (alpha, name, 1): [mean] for alpha in ("0.3", "0.9") for name, mean in (("ours", 0.7), ("other", 0.6))
+    }
+    root = write_grid(write_run, runs)
+    rounds = root / "alpha-0.3" / "other" / "1" / "rounds.csv"
+    pd.read_csv(rounds).head(2).to_csv(rounds, index=False)
+    found = compare_settings(root)
+    assert found.table["rounds"].tolist() == [1, 2]
+    assert found.table["ours_mean"].tolist() == pytest.approx([0.6, 0.7])
+    assert [
+        note.rpartition(": ")[2] for note in found.notes if "average fewer than the first 2 rounds" in note
+    ] == ["1"]
+    assert "over at most the first 2 rounds of session 2" in report(found).caption
+
+
 def test_command(write_run: Write, capsys: pytest.CaptureFixture[str]) -> None:
     root = write_grid(write_run, {("0.3", "ours", 1): [0.8, 0.6], ("0.3", "other", 1): [0.5, 0.7]})
     assert main(["settings", str(root), "--session", "2"]) == 0

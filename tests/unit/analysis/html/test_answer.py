@@ -49,6 +49,20 @@ def test_a_missed_target_is_hatched_and_an_interval_stays_in_its_room(made: Made
         assert 0 <= float(left) <= float(left) + float(width) <= 100.01
 
 
+def test_an_interval_ends_at_its_number(made: Made) -> None:
+    """The range of 30 and 50 s ends at 92 % of the width, its bar of 40 s at four fifths of this."""
+    text = made(ours=[(10.0, 0.9), (20.0, 0.9)], slow=[(30.0, 0.9), (50.0, 0.9)])
+    (_, bar, *_), (_, whisker, *_) = (re.findall(f"<{tag} style=.*?>", text) for tag in "bi")
+    left, width = map(float, re.findall(r"[\d.]+", whisker))
+    assert left + width == pytest.approx(100 * WIDEST, abs=0.02)
+    assert float(re.findall(r"[\d.]+", bar)[0]) == pytest.approx(0.8 * 100 * WIDEST, abs=0.02)
+
+
+def test_an_interval_of_many_lengths_of_the_bars_is_marked(made: Made) -> None:
+    wide = made(ours=[(1.0, 0.9), (1.0, 0.9), (40.0, 0.9)], slow=[(30.0, 0.9), (31.0, 0.9), (32.0, 0.9)])
+    assert wide.count("<i class=cut") == 1  # from below a second to hours
+
+
 def test_what_the_numbers_depend_on_is_noted_with_them(made: Made, tmp_path: Path) -> None:
     """A comparison's notes are in the answer, but not those of the runs, which stand with the page's tables."""
     made(narrow=[(10.0, 0.9)], wide=[(10.0, 0.9)])
