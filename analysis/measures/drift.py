@@ -72,7 +72,7 @@ class Reading:
         """Count the rounds from the drift until the model has recovered; inf if it does not in these rounds."""
         tested = np.flatnonzero(np.isfinite(accuracy))
         level = np.fmin(before, final if len(accuracy) >= SETTLED else math.nan) - self.margin
-        if math.isnan(level) or not len(tested):
+        if not len(tested) or (self.recovery == "level" and math.isnan(level)):
             return math.nan
         smooth = min(self.smooth, len(tested))
         means = np.convolve(accuracy[tested], np.full(smooth, 1 / smooth), mode="valid")

@@ -106,6 +106,8 @@ def test_a_run_that_ends_low_soon_after_a_drift_has_not_recovered() -> None:
     low = np.full(40, 0.4)
     assert Reading().recovery_rounds(low, 0.8, 0.4) == 0
     assert Reading().recovery_rounds(low[1:], 0.8, 0.4) == np.inf
+    assert np.isnan(Reading().recovery_rounds(low[1:], NAN, 0.4))  # no round before the drift
+    assert Reading(recovery="plateau").recovery_rounds(low[1:], NAN, 0.4) == 0
     low[30:] = 0.8
     assert Reading(smooth=5).recovery_rounds(low[1:], 0.8, 0.6) == 29
 
