@@ -109,18 +109,19 @@ def accuracy_first_rounds(rounds: pd.DataFrame, first_rounds: int = 10) -> pd.Da
     Returns:
         variant, seed, cell, session, accuracy_first. Source: J, Tables II, III and X to XII (10 rounds).
     """
-    if first_rounds < 1:
-        raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
-    training = training_rounds(rounds)
-    first = training[(training["round"] <= first_rounds) & tested_by_all(training)]
-    return first.groupby(SESSION)["accuracy"].mean().rename("accuracy_first").reset_index()
+    return _first(rounds, first_rounds).groupby(SESSION)["accuracy"].mean().reset_index(name="accuracy_first")
 
 
 def fewest_first_rounds(rounds: pd.DataFrame, first_rounds: int) -> pd.Series:
     """Return for each session over how few rounds `accuracy_first_rounds` averages in some seed and cell."""
+    return _first(rounds, first_rounds).groupby(SPELL)["round"].nunique().groupby("session").min()
+
+
+def _first(rounds: pd.DataFrame, first_rounds: int) -> pd.DataFrame:
+    if first_rounds < 1:
+        raise ValueError(f"first_rounds is {first_rounds}: must be at least 1")
     training = training_rounds(rounds)
-    first = training[(training["round"] <= first_rounds) & tested_by_all(training)]
-    return first.groupby(SPELL)["round"].nunique().groupby("session").min()
+    return training[(training["round"] <= first_rounds) & tested_by_all(training)]
 
 
 def tested_by_all(training: pd.DataFrame) -> pd.Series:

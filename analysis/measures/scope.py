@@ -153,7 +153,7 @@ def _shared(detail: pd.DataFrame, some: pd.Series) -> pd.Series:
     """Mark those of some sessions that all variants have with the same seed."""
     measured = detail[detail["measured"]]
     variants = measured.groupby("seed")["variant"].nunique()
-    have = measured[some].groupby(SPELL)["variant"].transform("nunique")
+    have = measured[some.loc[measured.index]].groupby(SPELL)["variant"].transform("nunique")
     return have.reindex(detail.index).eq(detail["seed"].map(variants))
 
 

@@ -170,12 +170,12 @@ def _journaled(
 
 def _refuse_changed(plan: RunPlan, path: Path) -> None:
     """Refuse to resume a run if its files or its circumstances of training have changed."""
-    if plan.training is not None and (begun := header(path / FILE)) is not None:
-        refuse_changed(path, begun, _circumstances(plan, plan.training, path))
-    data = plan.prepared.identity.data
-    begun = (about_of(path).get("identity") or {}).get("data", data)
-    then, now = ({f"{DATA_OF}{key}": its for key, its in of.items()} for of in (begun, data))
-    refuse_changed(path, then, now)
+    now = plan.prepared.identity.written()
+    then = about_of(path).get("identity") or now
+    begun, here = ({f"{DATA_OF}{key}": its for key, its in one["data"].items()} for one in (then, now))
+    if plan.training is not None and (trained := header(path / FILE)) is not None:
+        begun, here = begun | trained, here | _circumstances(plan, plan.training, path)
+    refuse_changed(path, begun, here)
 
 
 def _circumstances(plan: RunPlan, training: Training, path: Path) -> dict[str, str]:
