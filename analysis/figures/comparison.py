@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from edgefl.analysis.figures.clock import draw_by_clock
 from edgefl.analysis.figures.lines import (
     curve_of,
+    curve_over_time,
     draw_lines,
     label_lines,
     pilots_matter,
@@ -86,7 +87,7 @@ def cost_figure(comparison: Comparison) -> Figure:
     top.set_xlabel("round", labelpad=2)
     top.locator_params("x", integer=True)
     time, seconds = unit_for(comparison.table["latency_s_mean"], TIME_UNITS)
-    curves = {name: curve_of(comparison.rounds, name, "latency_s", starts, "round") for name in styles}
+    curves = {name: curve_of(comparison.rounds, name, "latency_s", starts) for name in styles}
     for curve in curves.values():
         curve[["mean", "std"]] /= seconds
     draw_lines(top, curves, styles)
@@ -131,17 +132,18 @@ def _accuracy(ax: Axes, comparison: Comparison, styles: Styles) -> None:
     ax.set_xlabel(f"simulated time ({unit}){longest}", labelpad=2)
     curves = {}
     for name, style in styles.items():
-        curve = curve_of(rounds, name, "accuracy", starts, "elapsed")
         of_variant = comparison.detail[comparison.detail["variant"] == name]
-        opening = metrics.over_seeds(of_variant, ["session"], "accuracy_start")
-        opening["x"] = opening.index.map(starts)
-        curve = pd.concat([curve, opening.reset_index().assign(round=0)]).sort_values(["session", "round"])
+        before = of_variant.assign(accuracy=of_variant["accuracy_start"], elapsed=0.0)
+        after = rounds[rounds["variant"] == name]
+        columns = [*metrics.SPELL, "elapsed", "accuracy"]
+        curve = curve_over_time(pd.concat([before[columns], after[columns]]), starts)
         curve[["mean", "std"]] *= 100
         curves[name] = curve
-        opened = curve[(curve["round"] == 0) & (curve["mean"] >= 0)]  # an R2 below 0 is off the axis
+        opened = 100 * metrics.over_seeds(of_variant, ["session"], "accuracy_start")["mean"]
+        opened = opened[opened >= 0]  # an R2 below 0 is off the axis
         ax.plot(
-            opened["x"],
-            opened["mean"],
+            opened.index.map(starts),
+            opened,
             linestyle="none",
             marker="o",
             markersize=7.0 if style["linewidth"] > 2 else 4.2,

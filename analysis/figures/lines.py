@@ -31,20 +31,47 @@ def with_elapsed(rounds: pd.DataFrame, sessions: pd.DataFrame) -> pd.DataFrame:
     return known.assign(elapsed_s=known["end_s"] - known["start_s"])
 
 
-def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series, along: str) -> pd.DataFrame:
+def curve_of(rounds: pd.DataFrame, variant: str, column: str, starts: pd.Series) -> pd.DataFrame:
     """Average a column over seeds, by session and training round; column x holds the positions on the axis.
 
     Args:
         starts: position of the start of each session.
-        along: the column to add to the position of a session's start, such as `round`.
     """
     training = metrics.training_rounds(rounds)
-    own = training[training["variant"] == variant]
-    points = metrics.over_seeds(own, ["session", "round"], column)
-    beyond = own.groupby(["session", "round"])[along].mean() if along != "round" else 0
-    points = points.assign(x=beyond).reset_index()
-    points["x"] += points["session"].map(starts) + (points["round"] if along == "round" else 0)
-    return points
+    points = metrics.over_seeds(training[training["variant"] == variant], ["session", "round"], column)
+    points = points.reset_index()
+    return points.assign(x=points["round"] + points["session"].map(starts))
+
+
+def curve_over_time(tests: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
+    """Average a variant's accuracy over seeds, at equal times since a session's start.
+
+    An accuracy changes evenly between two tests, and stays after the last one. A session's curve begins when each
+    cell of each seed has an accuracy, and ends after the mean length of the seeds' sessions. Cells are averaged
+    within a seed first.
+
+    Args:
+        tests: seed, cell, session, elapsed (position after the start of the session) and accuracy.
+        starts: position of the start of each session.
+
+    Returns:
+        session, x (position on the axis), mean and std (NaN with one seed).
+    """
+    spells = [pd.DataFrame(columns=["session", "x", "mean", "std"], dtype=float)]
+    known = tests.dropna(subset="accuracy").sort_values("elapsed")
+    for session, of_session in known.groupby("session"):
+        begin = of_session.groupby(["seed", "cell"])["elapsed"].min().max()
+        end = max(begin, of_session.groupby("seed")["elapsed"].max().mean())
+        elapsed = of_session["elapsed"].unique()
+        elapsed = np.append(elapsed[elapsed < end], end)
+        cells = {
+            key: np.interp(elapsed, cell["elapsed"], cell["accuracy"], left=np.nan)
+            for key, cell in of_session.groupby(["seed", "cell"])
+        }
+        by_seed = pd.DataFrame(cells).T.groupby(level=0).agg(lambda cell: cell.mean(skipna=False))
+        values = {"mean": by_seed.mean(skipna=False), "std": by_seed.std()}
+        spells.append(pd.DataFrame({"session": session, "x": starts[session] + elapsed, **values}))
+    return pd.concat(spells[1:] or spells).dropna(subset="mean")
 
 
 def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
@@ -61,9 +88,10 @@ def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> Non
         for here, there in pairwise(spells):
             (x, y), (next_x, next_y) = here[["x", "mean"]].iloc[-1], there[["x", "mean"]].iloc[0]
             ax.plot([x, next_x, next_x], [y, y, next_y], **thin)
-        (x, y), right = spells[-1][["x", "mean"]].iloc[-1], ax.get_xlim()[1]
-        if x < right:
-            ax.plot([x, right], [y, y], **thin)
+        for last in spells[-1:]:  # a variant may have no accuracy
+            (x, y), right = last[["x", "mean"]].iloc[-1], ax.get_xlim()[1]
+            if x < right:
+                ax.plot([x, right], [y, y], **thin)
 
 
 def session_bands(ax: Axes, per_session: pd.DataFrame, lengths: pd.Series, *, pilots: bool) -> pd.Series:

@@ -16,6 +16,7 @@ from edgefl.analysis.figures.comparison import DPI, SIZE_INCH, TOP, draw_bars
 from edgefl.analysis.figures.lines import (
     KIND_WORDS,
     curve_of,
+    curve_over_time,
     draw_lines,
     label_lines,
     pilots_matter,
@@ -135,11 +136,26 @@ def test_a_curve_over_time_counts_from_the_start_of_each_session() -> None:
         }
     )
     known = with_elapsed(rounds, sessions)
-    curve = curve_of(known, "a", "accuracy", pd.Series({1: 100.0, 2: 200.0}), "elapsed_s")
-    assert curve["x"].tolist() == [100 + 3.0, 200 + 4.0]
+    curve = curve_over_time(known.assign(elapsed=known["elapsed_s"]), pd.Series({1: 100.0, 2: 200.0}))
+    assert curve["x"].tolist() == [100 + 4.0, 200 + 5.0], "both seeds have an accuracy"
     assert curve["mean"].tolist() == pytest.approx([0.5, 0.7])
-    curve = curve_of(known, "a", "accuracy", pd.Series({1: 0.0, 2: 20.0}), "round")
+    curve = curve_of(known, "a", "accuracy", pd.Series({1: 0.0, 2: 20.0}))
     assert curve["x"].tolist() == [1, 21]
+
+
+def test_a_curve_over_time_averages_at_equal_times() -> None:
+    """Seed 1 tests each second for 6 s, seed 2 each 2 s for 4 s: the mean goes on over time, to 5 s."""
+    tests = pd.DataFrame(
+        [(1, time, 0.1 * time) for time in range(7)] + [(2, time, 0.5) for time in (0, 2, 4)],
+        columns=["seed", "elapsed", "accuracy"],
+    ).assign(cell=0, session=1)
+    curve = curve_over_time(tests, pd.Series({1: 0.0}))
+    assert curve["x"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert curve["mean"].tolist() == pytest.approx([0.25, 0.3, 0.35, 0.4, 0.45, 0.5])
+    assert curve["std"].tolist() == pytest.approx([abs(0.1 * t - 0.5) / 2**0.5 for t in range(6)])
+    one = curve_over_time(tests[tests["seed"] == 1], pd.Series({1: 10.0}))
+    assert one["x"].tolist() == [10, 11, 12, 13, 14, 15, 16]
+    assert one["mean"].tolist() == pytest.approx([0.1 * t for t in range(7)])
 
 
 @pytest.mark.parametrize(
