@@ -31,6 +31,11 @@ class Component(Strict):
     @classmethod
     def __pydantic_init_subclass__(cls, **options: Any) -> None:
         super().__pydantic_init_subclass__(**options)
+        for name in sorted(cls.__class_vars__ & vars(cls).keys()):
+            if inspect.isfunction(vars(cls)[name]):
+                raise TypeError(
+                    f"{cls.__name__}.{name} is a value, not a method: write {name}: ClassVar = ..."
+                )
         for method, about in getattr(cls, "about_methods", {}).items():
             overriding = _definers(cls, method)[0]
             for name in about:

@@ -210,10 +210,16 @@ def _refuse_another(path: str, module: ModuleType) -> None:
 
 
 def _line(trace: TracebackType | None, error: BaseException) -> str:
-    """Return `file:line ` of the code that raised an error during an import, or '' if unknown."""
+    """Return `file:line ` of the code that raised an error during an import, or '' if unknown.
+
+    Where edgefl refuses a class, the line is that of the class.
+    """
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno} "
-    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith("<frozen")]
+    import pydantic
+
+    ours = ("<frozen", str(Path(__file__).parents[1]), str(Path(pydantic.__file__).parent))
+    frames = [frame for frame in traceback.extract_tb(trace) if not frame.filename.startswith(ours)]
     return f"{frames[-1].filename}:{frames[-1].lineno} " if len(frames) > 1 else ""
 
 

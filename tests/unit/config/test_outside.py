@@ -181,6 +181,10 @@ def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
             "importing_part:Part",
             "No module named 'no_such_package', which importing_part imports: install it",
         ),
+        (
+            "methodical_part:Part",
+            "methodical_part.py:2 TypeError: Part.typical_input is a value, not a method: write typical_input",
+        ),
     ],
 )
 def test_a_part_that_cannot_be_loaded_is_one_message(
@@ -190,6 +194,10 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
     (folder / "broken_part.py").write_text("x = 1\ndef f(:\n")
     (folder / "raising_part.py").write_text("1 / 0\n")
     (folder / "importing_part.py").write_text("import no_such_package\n")
+    (folder / "methodical_part.py").write_text(
+        "from edgefl.learning.models import Model\n"
+        "class Part(Model):\n    def typical_input(self):\n        return (28, 28)\n"
+    )
     with pytest.raises(EdgeflError) as error:
         edgefl.load_scenario(scenario(folder, part))
     assert f"{folder / 'mine.yaml'}:2 devices.mobility: " in str(error.value)
