@@ -35,8 +35,8 @@ BIN := $(VENV)/bin
 FASHION := /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz
 CHROMIUM := /usr/bin/chromium
 
-.PHONY: demo docs readme gallery trust town city test nightly paths quick costs lowest newest cluster editor checks gpu bench codecs fuzz joints damage \
-  faults mutants kill touched schema golden shots clean
+.PHONY: demo docs readme gallery trust town city test tests style types nightly paths quick costs lowest newest \
+  cluster editor checks gpu bench codecs fuzz joints damage faults mutants kill touched schema golden shots clean
 
 MOVING := scenarios/handover_hexagonal.yaml
 
@@ -86,7 +86,11 @@ city: $(VENV)/installed $(FASHION)
 	$(BIN)/edgefl day runs/city_day
 	cp runs/city_day/day.png docs/city_day.png
 
-test: checks $(FASHION) $(CHROMIUM)
+# types are checked on one core beside the tests, whose two processes leave a core idle now and then
+test: style $(FASHION) $(CHROMIUM)
+	$(MAKE) --jobs 2 types tests
+
+tests:
 	$(BIN)/pytest -m "not nightly"
 	$(BIN)/python -m tests.tools.code_paths
 
@@ -113,9 +117,13 @@ lowest newest: $(FASHION)
 	$(VENV)-$@/bin/pytest -m "not nightly" $(UNITS)
 	$(VENV)-$@/bin/pytest tests/unit/analysis/test_export.py  # all of it: the only use of MLflow
 
-checks: $(VENV)/installed-dev
+checks: style types
+
+style: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: $(VENV)/installed-dev
 	$(BIN)/mypy
 
 cluster: $(VENV)/installed-dev
