@@ -80,9 +80,13 @@ def cost_figure(comparison: Comparison) -> Figure:
     """Draw each round's latency, and a round's mean cost, for runs without training."""
     figure, styles = Figure(figsize=SIZE_INCH, dpi=DPI), styles_of(comparison.table, comparison.reference)
     explained = "Latency of the slowest device, for which a synchronous round waits."
+    training = metrics.training_rounds(comparison.rounds)
+    seeds = training.groupby(["variant", "session", "round"])["seed"].nunique()
+    if seeds.groupby(["variant", "session"]).nunique().gt(1).any():
+        explained = "Latency of the slowest device; later rounds: of the seeds that had them."
     heading(figure, 0.965, "Latency of each round", _spread(comparison) + explained)
     top = figure.add_axes(TOP)
-    lengths = metrics.training_rounds(comparison.rounds).groupby("session")["round"].max()
+    lengths = training.groupby("session")["round"].max()
     starts = session_bands(top, comparison.per_session, lengths, pilots=False)
     top.set_xlabel("round", labelpad=2)
     top.locator_params("x", integer=True)
@@ -229,6 +233,9 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
             note(ax, text, top, (0, 2), ha="center")
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
     ax.set_xlim(middle - half, middle + half)
+    room = 0.94 * width / (2 * half) * ax.bbox.width
+    for text in ax.texts:
+        text.set_fontsize(text.get_fontsize() * min(1.0, room / text.get_window_extent().width))
     ax.set_xticks(range(len(groups)), groups)
     ax.margins(y=0.14)
     ax.set_ylim(bottom=0)

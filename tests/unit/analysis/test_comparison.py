@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pandas as pd
@@ -187,6 +188,23 @@ def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Writ
     assert by_round.get_xticks().tolist() == [0, 1, 2]
     assert {text.get_text() for text in by_round.texts} == {"session 1", "", "a"}
     assert "< 0.0001" in {text.get_text() for text in energy.texts}
+
+
+@pytest.mark.parametrize("rounds", [(2, 2), (3, 2)])
+def test_rounds_that_a_seed_lacks_are_told_and_no_two_values_touch(
+    rounds: tuple[int, int], write_run: Write
+) -> None:
+    for variant in "ab":
+        for seed, count in enumerate(rounds):
+            own = [{"session": 1, "round": t, "energy_compute_j": 0.0456} for t in range(1, count + 1)]
+            root = write_run(
+                f"{variant}{seed}", own, [{"session": 1, "labels": ""}], variant=variant, seed=seed
+            ).parent
+    figure = figures(compare(root))["comparison"]
+    said = " ".join(text.get_text() for text in figure.texts)
+    assert ("later rounds: of the seeds that had them" in said) == (rounds == (3, 2))
+    boxes = [text.get_window_extent() for text in figure.axes[2].texts]
+    assert not any(one.overlaps(other) for one, other in combinations(boxes, 2))
 
 
 def test_the_bars_of_a_rounds_energy_sum_to_the_first_one(write_run: Write) -> None:
