@@ -234,8 +234,9 @@ def draw_bars(ax: Axes, bars: pd.DataFrame, groups: list[str], styles: Styles) -
     middle, half = (len(groups) - 1) / 2, max(len(groups) / 2, width / (2 * WIDEST_SHARE))
     ax.set_xlim(middle - half, middle + half)
     room = 0.94 * width / (2 * half) * ax.bbox.width
-    for text in ax.texts:
-        text.set_fontsize(text.get_fontsize() * min(1.0, room / text.get_window_extent().width))
+    for value in ax.texts:
+        shrunk = min(1.0, room / value.get_window_extent().width)
+        value.set_fontsize(float(value.get_fontsize()) * shrunk)
     ax.set_xticks(range(len(groups)), groups)
     ax.margins(y=0.14)
     ax.set_ylim(bottom=0)
