@@ -253,7 +253,7 @@ def _caption(sweep: Sweep) -> str:
     """Return the caption of the sweep's table."""
     counts, spread = sweep.table["seeds"], "± standard deviation"
     if sweep.layout.interval:
-        by = "t on logarithms" if POSITIVE.issuperset(sweep.shown) else "t, of costs on logarithms"
+        by = "t on a log scale" if POSITIVE.issuperset(sweep.shown) else "t, of costs on a log scale"
         spread = f"and {f'95 % interval ({by})' if max(counts) >= LEAST else 'range'}"
     several = f"{counts_of(counts, 'seed')}, mean {spread}"
     seeds = several if len(sweep.seeds) > 1 else sweep.named_seeds()
