@@ -220,7 +220,7 @@ class RunDirectory:
         except Interrupted as error:
             if not hasattr(self, "_status"):  # a second signal is not deferred
                 raise
-            raise self._interrupted(error) from error
+            raise self._interrupted(error) from None
 
     def _begin(self, scenario: Described, about: Mapping[str, Any], *, resume: bool) -> None:
         path = self.path
@@ -284,7 +284,7 @@ class RunDirectory:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, KeyboardInterrupt):
-            raise self._interrupted(error) from error
+            raise self._interrupted(error) from None
         if error is not None:
             self.fail(str(error) or type(error).__name__)
 
