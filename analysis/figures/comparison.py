@@ -52,10 +52,9 @@ def adaptation_figure(comparison: Comparison, services: Services) -> Figure:
         (seed,) = own_seeds(runs.info[runs.info["variant"] == first], comparison.seeds[:1])
         cells = "Cells are weighted by the devices that they serve. " if rounds["cell"].nunique() > 1 else ""
         of = f" of {first}" if len(styles) > 1 else ""
+        when = "by time of day" if comparison.clock.begin_hour is not None else "over time"
         ticks = f"{cells}Ticks mark where a session{of} begins (seed {seed})."
-        heading(
-            figure, 0.965, "Test accuracy of the models in use, by time of day", _spread(comparison) + ticks
-        )
+        heading(figure, 0.965, f"Test accuracy of the models in use, {when}", _spread(comparison) + ticks)
         draw_by_clock(figure, CLOCK, rounds, runs.sessions[ours], services, styles, comparison.clock)
 
     if comparison.target is None:

@@ -190,6 +190,16 @@ def test_a_run_without_labels_has_whole_rounds_and_no_new_labels(write_run: Writ
     assert "< 0.0001" in {text.get_text() for text in energy.texts}
 
 
+@pytest.mark.parametrize(
+    ("policy", "when"),
+    [({"name": "daily", "begin_hour": 4}, "by time of day"), ({"name": "membership"}, "over time")],
+)
+def test_the_title_says_whether_the_axis_is_a_time_of_day(policy: dict, when: str, write_run: Write) -> None:
+    root = write_run("a", two_sessions([0.5, 0.8]), AGAIN, scenario={"sessions": policy}).parent
+    title = figures(compare(root))["comparison"].texts[0].get_text()
+    assert title == f"Test accuracy of the models in use, {when}"
+
+
 @pytest.mark.parametrize("rounds", [(2, 2), (3, 2)])
 def test_rounds_that_a_seed_lacks_are_told_and_no_two_values_touch(
     rounds: tuple[int, int], write_run: Write
