@@ -28,6 +28,10 @@ WIDE_INCH, PHONE_INCH = (32 / 3, 16 / 3), (5.2, 7.6)
 # map, accuracy, device count: left, bottom, width, height
 WIDE = ((0.005, 0.01, 0.49, 0.98), (0.565, 0.44, 0.405, 0.38), (0.565, 0.09, 0.405, 0.23))
 PHONE = ((0.0, 0.41, 1.0, 0.59), (0.1, 0.213, 0.845, 0.118), (0.1, 0.056, 0.845, 0.088))
+CORNER, ROOM = (
+    0.8,
+    0.6,
+)  # where a corner begins, and half the map's side if something is there, in shares of the world's
 SHADES = (0.85, 0.37, 0.2)  # shades of the cell's colour, one per class
 NARROWEST = 0.1  # minimum share of the axis for a session to be labelled
 
@@ -47,11 +51,13 @@ class _MovingDrawing:
         self._who = "people" if day.clock.begin_hour is not None else "devices"
         points = np.concatenate([points_of(day.ground), day.places_m.reshape(-1, 2)])
         low, high = np.nanmin(points, axis=0), np.nanmax(points, axis=0)
+        middle, side = (low + high) / 2, float((high - low).max())
+        # the corners have a clock and a scale, and texts of sites end beyond them
+        cornered = (np.abs(points - middle) > CORNER * side / 2).all(axis=1).any()
+        half = side * (ROOM if cornered else 0.53)
         axes = self.figure.add_axes(boxes[0])
         axes.axis("off")
-        self._map = MapDrawing(
-            axes, day.ground, day.served, (low + high) / 2, 0.53 * float((high - low).max())
-        )
+        self._map = MapDrawing(axes, day.ground, day.served, middle, half)
         self._explain(phone)
         left, top = (0.03, 0.985) if phone else (0.02, 0.97)
         self._clock = self.figure.text(left, top, "", fontsize=20, fontweight="bold", color=INK, va="top")

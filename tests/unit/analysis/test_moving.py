@@ -87,6 +87,16 @@ def test_people_walk_between_records_and_change_cells_half_way(write_run: Write)
     }
 
 
+def test_the_clock_hides_nothing_in_a_corner(write_run: Write) -> None:
+    day = day_of(run(write_run))
+    corners = day.places_m.copy()
+    corners[:, 0], corners[:, 1] = (-900.0, 900.0), (900.0, -900.0)
+    drawn = moving._MovingDrawing(MovingRun(**{**vars(day), "places_m": corners}))
+    drawn.show(0.0)
+    there = drawn.figure.axes[0].transData.transform(corners[0, 0])
+    assert there[1] + 6 < drawn._clock.get_window_extent().y0, "a dot is 6 pixels high and wide"
+
+
 def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     day = day_of(run(write_run))
     still = day.places_m.copy()
