@@ -210,7 +210,9 @@ def report(
     at: Annotated[
         str | None,
         typer.Option(
-            metavar="HOUR", help="Time that the picture shows, 7.75 or 7:45. Default: the middle of the run."
+            metavar="HOUR",
+            help="Time that the picture shows, 7.75 or 7:45 or, without a time of day, 0:00:45 since the start. "
+            "Default: the middle of the run.",
         ),
     ] = None,
     phone: Annotated[

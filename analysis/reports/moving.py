@@ -200,8 +200,10 @@ def _time_s(day: MovingRun, at_hour: float | None) -> float:
     asked_s = float((hour - begin_h) / HOURS * clock.day_s)
     hour += HOURS * (hour < begin_h)
     if not begin_h <= hour <= end_h:
+        remedy = "; write 0:00:45 for 45 s" if clock.begin_hour is None else ""
         raise ValueError(
-            f"{clock.words(asked_s)} is not in the run, which lasts from {clock.words(0.0)} to {clock.words(end_s)}"
+            f"{clock.words(asked_s)} is not in the run, which lasts from {clock.words(0.0)} to"
+            f" {clock.words(end_s)}{remedy}"
         )
     return float((hour - begin_h) / HOURS * clock.day_s)
 

@@ -51,7 +51,7 @@ def hour_of(text: str) -> float:
     try:
         return float(text)
     except ValueError as error:
-        raise ValueError(f"no hour '{text}': give a number or a clock time, such as 7.75 or 7:45") from error
+        raise ValueError(f"no hour '{text}': give 7.75, 7:45 or 7:45:00") from error
 
 
 def of_day(hour: float) -> str:

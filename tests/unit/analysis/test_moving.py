@@ -115,7 +115,12 @@ def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
 @pytest.mark.parametrize(
     ("clock", "end_s", "hour", "said"),
     [
-        (Clock(), 589.5, 5.0, "5.00 h is not in the run, which lasts from 0 s to 590 s"),
+        (
+            Clock(),
+            589.5,
+            5.0,
+            "5.00 h is not in the run, which lasts from 0 s to 590 s; write 0:00:45 for 45 s",
+        ),
         (Clock(begin_hour=7.5), 1200.0, 3.0, "3:00 is not in the run, which lasts from 7:30 to 7:50"),
         (
             Clock(begin_hour=7.5),
@@ -168,7 +173,7 @@ def test_pictures_and_films(write_run: Write, tmp_path: Path, monkeypatch: pytes
         (["--picture", "town.jpg"], "end the name with .png"),
         (["--picture", "town.png", "--cell", "17"], "no rounds of cell 17"),
         (["--picture", "town.png", "--at", "20"], "20:00 is not in the run"),
-        (["--picture", "town.png", "--at", "7:75"], "no hour '7:75': give a number or a clock time"),
+        (["--picture", "town.png", "--at", "7:75"], "no hour '7:75': give 7.75, 7:45 or 7:45:00"),
         (["--picture", "town.gif", "--at", "8"], "a film shows the whole run"),
         (["--at", "8:00"], "name its file with --picture"),
         (["--picture", "town.png", "--out", "town.txt"], "ends in .html"),
