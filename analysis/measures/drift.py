@@ -26,8 +26,9 @@ class Reading:
         first, last: the interval of the dip (F, equation 4), which contains the windows; the drift's first round is
             round 1. If last is None, the interval ends when the concept changes again.
         recovery: level: over `smooth` rounds the mean is at least the lower of the levels before and at the end,
-            minus `margin`; of a concept that lasts for less than SETTLED rounds, only the level before counts.
-            plateau: `smooth` rounds are followed by `smooth` rounds that gain no more than `margin`.
+            minus `margin`; the level at the end counts if the concept lasts for SETTLED rounds, and half of what was
+            lost is regained. plateau: `smooth` rounds, with half of what was lost regained, are followed by `smooth`
+            rounds that gain no more than `margin`.
         smooth, margin: parameters of the recovery rule: a number of rounds, and a difference of accuracies 0..1.
     """
 
@@ -68,16 +69,19 @@ class Reading:
         known = whole[np.isfinite(whole)]
         return float(known.min()) if len(known) else math.nan
 
-    def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float) -> float:
+    def recovery_rounds(self, accuracy: np.ndarray, before: float, final: float, dip: float) -> float:
         """Count the rounds from the drift until the model has recovered; inf if it does not in these rounds."""
         tested = np.flatnonzero(np.isfinite(accuracy))
-        level = np.fmin(before, final if len(accuracy) >= SETTLED else math.nan) - self.margin
+        half = (before + dip) / 2 - self.margin  # a model that stays in its dip has not recovered
+        settled = len(accuracy) >= SETTLED and not final < half
+        level = np.fmin(before, final if settled else math.nan) - self.margin
         if not len(tested) or (self.recovery == "level" and math.isnan(level)):
             return math.nan
         smooth = min(self.smooth, len(tested))
         means = np.convolve(accuracy[tested], np.full(smooth, 1 / smooth), mode="valid")
         if self.recovery == "plateau":
-            good = np.flatnonzero(means[smooth:] - means[:-smooth] <= self.margin + 1e-12)
+            flat = means[smooth:] - means[:-smooth] <= self.margin + 1e-12
+            good = np.flatnonzero(flat & ~(means[:-smooth] < half))
         else:
             good = np.flatnonzero(means >= level - 1e-12)
         return float(tested[good[0]]) if len(good) else math.inf
@@ -91,12 +95,13 @@ class Reading:
         if self.recovery == "level":
             rule = (
                 f"{self.smooth} rounds average at most {100 * self.margin:g} points below the accuracy"
-                f" before the drift or, if lower and at least {SETTLED} rounds follow, the final accuracy"
+                f" before the drift or, if lower, the final accuracy (if at least {SETTLED} rounds follow, and half"
+                " of the loss is regained)"
             )
         else:
             rule = (
-                f"{self.smooth} rounds are followed by {self.smooth} rounds that average at most"
-                f" {100 * self.margin:g} points more"
+                f"{self.smooth} rounds, with half of the loss regained, are followed by {self.smooth} rounds that"
+                f" average at most {100 * self.margin:g} points more"
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
@@ -235,12 +240,13 @@ def _measure(series: dict[str, np.ndarray], change: Change, since: int, reading:
     tail = slice(max(change.last - 1, change.end - TAIL), change.end)
     accuracy, personal = series["accuracy"], series[PERSONAL]
     level, final = _mean(accuracy[before]), _mean(accuracy[tail])
-    rounds = reading.recovery_rounds(accuracy[after], level, final)
+    dip = reading.dip(accuracy[during])
+    rounds = reading.recovery_rounds(accuracy[after], level, final, dip)
     reached = math.isfinite(rounds)
     back = change.last - 1 + int(rounds) if reached else 0
     return {
         "before": level,
-        "dip": reading.dip(accuracy[during]),
+        "dip": dip,
         **{f"after_{k}": _at(accuracy[after], k) for k in AFTER},
         "final": final,
         "recovery_rounds": rounds,

@@ -138,7 +138,8 @@ def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -
             f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}, not"
             f" {SETTLED}: `final` and the next change's `before` may include the dip"
         )
-    lost = detail[follows >= SETTLED].groupby("variant")[["before", "final"]].mean().eval("before - final")
+    found = (follows >= SETTLED) & np.isfinite(detail["recovery_rounds"])
+    lost = detail[found].groupby("variant")[["before", "final"]].mean().eval("before - final")
     for name, points in lost.items():
         if recovery == "level" and points > FALLEN:
             yield (

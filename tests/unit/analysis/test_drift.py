@@ -1,5 +1,6 @@
 """Test metrics of concept drift on hand-written accuracies."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,16 @@ def test_a_study_is_compared(tmp_path: Path) -> None:
     fallen = "the final accuracy is 10 points below that before the drift, so recovery refers to the final accuracy"
     notes = sorted(said for said in comparison.sentences if said.startswith("Note: "))
     assert notes == [f"Note: {name}: {fallen}." for name in ("fedavg", "flash")]
+    stuck = tmp_path / "stuck"
+    shutil.copytree(tmp_path, stuck, ignore=shutil.ignore_patterns("stuck"))
+    for path in stuck.glob("*/*/rounds.csv"):
+        frame = pd.read_csv(path)
+        frame.loc[FIRST - 1 :, "accuracy"] = DIP
+        frame.to_csv(path, index=False)
+    never = compare_drift(stuck, smooth=1)
+    assert np.isinf(never.rows["recovery_rounds_mean"]).all()
+    assert not [said for said in never.sentences if "recovery refers to the final accuracy" in said]
+    shutil.rmtree(stuck)
     for follow, told in ((40, False), (39, True)):  # the last 20 of 39 rounds include one of the first 20
         for path in tmp_path.glob("*/*/rounds.csv"):
             pd.read_csv(path).head(FIRST + follow - 1).to_csv(path, index=False)

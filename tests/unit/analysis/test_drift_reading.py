@@ -49,15 +49,15 @@ def test_a_plateau_is_where_the_next_rounds_gain_little() -> None:
 
     for margin in (0.0, 0.01, 0.05):
         expected = next(r for r in range(60) if gain(r) <= margin + 1e-12)
-        found = Reading(recovery="plateau", smooth=5, margin=margin).recovery_rounds(accuracy, 0.8, 0.7)
+        found = Reading(recovery="plateau", smooth=5, margin=margin).recovery_rounds(accuracy, 0.8, 0.7, 0.1)
         assert found == expected
-    assert Reading(recovery="plateau", smooth=5, margin=0.0).recovery_rounds(accuracy, 0.8, 0.7) == 30
+    assert Reading(recovery="plateau", smooth=5, margin=0.0).recovery_rounds(accuracy, 0.8, 0.7, 0.1) == 30
 
 
 def test_who_never_rests_has_no_plateau() -> None:
     rising = np.linspace(0, 1, 40)
-    assert Reading(recovery="plateau", smooth=10, margin=0.1).recovery_rounds(rising, 0.5, 0.9) == np.inf
-    assert Reading(recovery="plateau", smooth=10, margin=0.9).recovery_rounds(rising, 0.5, 0.9) == 0
+    assert Reading(recovery="plateau", smooth=10, margin=0.1).recovery_rounds(rising, 0.5, 0.9, NAN) == np.inf
+    assert Reading(recovery="plateau", smooth=10, margin=0.9).recovery_rounds(rising, 0.5, 0.9, NAN) == 0
 
 
 def test_by_samples() -> None:
@@ -101,15 +101,24 @@ def test_where_devices_are_not_recorded_rounds_say_how_good_personal_models_are(
     assert drift_figures(rounds, participants(whole)).iloc[0]["personal_final"] == pytest.approx(0.3)
 
 
-def test_a_run_that_ends_low_soon_after_a_drift_has_not_recovered() -> None:
-    """Accuracy falls from 80 to 40 % and stays there: a settled level after 40 rounds, and not yet after 39."""
-    low = np.full(40, 0.4)
-    assert Reading().recovery_rounds(low, 0.8, 0.4) == 0
-    assert Reading().recovery_rounds(low[1:], 0.8, 0.4) == np.inf
-    assert np.isnan(Reading().recovery_rounds(low[1:], NAN, 0.4))  # no round before the drift
-    assert Reading(recovery="plateau").recovery_rounds(low[1:], NAN, 0.4) == 0
-    low[30:] = 0.8
-    assert Reading(smooth=5).recovery_rounds(low[1:], 0.8, 0.6) == 29
+def test_the_final_level_counts_once_it_is_settled() -> None:
+    """Accuracy falls from 80 to 40 %, and is 65 % from round 20: settled after 40 rounds, and not after 39."""
+    back = np.repeat([0.4, 0.65], 20)
+    assert Reading(smooth=5).recovery_rounds(back, 0.8, 0.65, 0.4) == 20
+    assert Reading(smooth=5).recovery_rounds(back[1:], 0.8, 0.65, 0.4) == np.inf
+    back[30:] = 0.8
+    assert Reading(smooth=5).recovery_rounds(back[1:], 0.8, 0.725, 0.4) == 29
+
+
+@pytest.mark.parametrize("reading", [Reading(), Reading(recovery="plateau", smooth=5)])
+def test_who_stays_in_the_dip_has_not_recovered(reading: Reading) -> None:
+    """Accuracy falls from 84 to 1 %, and stays there for 60 rounds, or it stays at 84 %."""
+    assert reading.recovery_rounds(np.full(60, 0.01), 0.84, 0.01, 0.01) == np.inf
+    assert reading.recovery_rounds(np.full(60, 0.84), 0.84, 0.84, 0.84) == 0
+    late = np.repeat([0.01, 0.8], 30)
+    assert reading.recovery_rounds(late, 0.84, 0.8, 0.01) == pytest.approx(30, abs=5)
+    nothing_before = reading.recovery_rounds(late, NAN, 0.8, 0.01)
+    assert nothing_before == pytest.approx(30, abs=5) if reading.recovery == "level" else nothing_before == 0
 
 
 @pytest.mark.parametrize(
