@@ -26,11 +26,6 @@ from edgefl.analysis.runs.scenario_keys import differing, of_points
 
 BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
 NUMBER = re.compile(r"\d[\d.]*")
-# table, column, how its rows are summarised, sentence
-FURTHER = (
-    ("rounds", "staleness_mean", "mean", "Devices' updates were on average {} models old (staleness)."),
-    ("devices", "epsilon", "max", "The largest privacy loss epsilon of a device in a recorded round is {}."),
-)
 
 
 def own_notes(info: pd.DataFrame) -> list[str]:
@@ -76,24 +71,15 @@ def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def further(runs: Runs, variant: str, seed: int | None = None) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, number and sentence for each additional column with values in a variant's runs or one seed."""
+    """Yield heading, number and sentence on the staleness and the privacy of a variant's runs, or of one seed."""
     some = runs.info[(runs.info["variant"] == variant) & (seed is None or runs.info["seed"] == seed)]
-    for name, column, how, sentence in FURTHER:
-        # a table of devices is large, so it is read only if it has the column
-        if not any(column in _columns(Path(path, f"{name}.csv")) for path in some["path"]):
-            continue
-        table = getattr(runs, name)
-        rows = table.loc[(table["variant"] == variant) & (seed is None or table["seed"] == seed), column]
-        if rows.notna().any():
-            number = amount(getattr(rows, how)())
-            yield f"{column.replace('_mean', '')}, {how}", number, sentence.format(number)
-
-
-def _columns(file: Path) -> list[str]:
-    if not file.is_file():
-        return []
-    with file.open(encoding="utf-8") as lines:
-        return lines.readline().strip().split(",")
+    rows = runs.rounds[(runs.rounds["variant"] == variant) & (seed is None or runs.rounds["seed"] == seed)]
+    if "staleness_mean" in rows and rows["staleness_mean"].notna().any():
+        number = amount(rows["staleness_mean"].mean())
+        yield "staleness, mean", number, f"Devices' updates were on average {number} models old (staleness)."
+    if some["epsilon"].notna().any():
+        number = amount(some["epsilon"].max())
+        yield "epsilon, max", number, f"The largest privacy loss epsilon of a device is {number}."
 
 
 def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool) -> list[str]:

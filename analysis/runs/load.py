@@ -39,7 +39,7 @@ class Runs:
             also appear under the name accuracy), stopped (how `stop` ended the run, empty if it did not), learner
             (name of the run's own learner, empty without one), own_seed (the seed in run.json; if runs of different
             seeds are compared, `seed` is the lowest of them), rows (table -> number of rows that the run wrote,
-            empty if it did not end).
+            empty if it did not end), epsilon (the largest privacy loss of any device, NaN without one).
         rounds: rows of rounds.csv of all runs. Accuracy (0..1) is NaN in probe rounds and in runs without training.
         events: rows of events.csv of all runs.
         sessions: rows of sessions.csv of all runs.

@@ -22,7 +22,7 @@ SCHEMA_VERSION = 1
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"),
     *("federation", "notes", "devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
-    *("own_seed", "rows"),
+    *("own_seed", "rows", "epsilon"),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -36,7 +36,7 @@ KINDS = {
         dict,
     ),
     **dict.fromkeys(("notes", "variants"), list),
-    **dict.fromkeys(("seed", "wall_s", "simulated_s"), int | float),
+    **dict.fromkeys(("seed", "wall_s", "simulated_s", "epsilon"), int | float),
 }
 Paths = str | Path | Sequence[str | Path | Sequence[str | Path]]
 
@@ -275,6 +275,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "learner": str((run.get("learner") or {}).get("name") or ""),
         "own_seed": run["seed"],
         "rows": run.get("rows") or {},
+        "epsilon": run.get("epsilon", math.nan),
     }
 
 

@@ -1,6 +1,5 @@
 """Write the last two lines of a run: its costs and scores, and the command that shows more."""
 
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -15,7 +14,7 @@ from edgefl.run.progress import Reached, wall_time
 from edgefl.run_directory.reading import about_of
 
 WIDTH = 80  # width of a line in columns
-SPENT = "epsilon"  # column of devices.csv
+SPENT = "epsilon"  # key of run.json
 
 
 def closing(path: Path) -> tuple[str, str]:
@@ -61,17 +60,7 @@ def _reached(about: Mapping[str, Any], runs: Sequence[watching.Standing]) -> lis
 
 
 def epsilon(path: Path) -> float | None:
-    """Return the largest epsilon spent by any device of a run; None if no noise is added."""
-    tables = [path / "devices.csv", *sorted(path.glob("*/devices.csv"))]
-    private = [table for table in tables if table.is_file() and SPENT in _columns(table)]
-    if not private:
-        return None  # most runs add no noise and do not need pandas, which takes a second and 70 MB to load
-    import pandas as pd
-
-    spent = max(float(pd.read_csv(table, usecols=[SPENT])[SPENT].max()) for table in private)
-    return None if math.isnan(spent) else spent
-
-
-def _columns(table: Path) -> list[str]:
-    with table.open(encoding="utf-8") as file:
-        return file.readline().rstrip().split(",")
+    """Return the largest epsilon spent by any device of a completed run; None if no noise is added."""
+    about = about_of(path)
+    spent = [one[SPENT] for one in (about, *(about.get("federations") or {}).values()) if SPENT in one]
+    return max(spent, default=None)

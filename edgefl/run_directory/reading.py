@@ -36,7 +36,7 @@ PROCESS: Kinds = {"host": str, "pid": int, "started": int, "heartbeat": str}
 ABOUT: Kinds = {
     **dict.fromkeys(("status", "name", "error", "study", "variant", "reference", "federation"), str),
     **dict.fromkeys(("schema_version", "seed", "resumed"), int),
-    **dict.fromkeys(("wall_s", "simulated_s"), int | float),
+    **dict.fromkeys(("wall_s", "simulated_s", "epsilon"), int | float),
     **dict.fromkeys(("notes", "variants", "journal_notes"), list),
     **dict.fromkeys(("setting", "settings", "model", "shared", "federations"), dict),
     "score": str,

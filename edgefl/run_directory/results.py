@@ -5,6 +5,7 @@ status `running`, with the process, until the run is `completed`, `interrupted` 
 """
 
 import json
+import math
 import platform
 import shutil
 import signal
@@ -31,6 +32,7 @@ from edgefl.version import __version__
 
 SCHEMA_VERSION = 1
 MAP = "map.json"
+EPSILON = "epsilon"  # column of devices.csv, and key of run.json
 TABLES: dict[type, str] = {
     Round: "rounds.csv",
     DeviceRound: "devices.csv",
@@ -125,6 +127,10 @@ class Described:
 class _RunTables:
     """The tables of a run directory, as a recorder.
 
+    Attributes:
+        epsilon: the largest epsilon of any device, also in rounds whose devices are not recorded; None if no noise is
+            added.
+
     Args:
         path: the folder of the tables.
         score: name of the accuracy columns.
@@ -134,6 +140,7 @@ class _RunTables:
     def __init__(self, path: Path, record: RecordSettings, score: str, beat: Callable[[], None]) -> None:
         self._path, self._record, self._score, self._beat = path, record, score, beat
         self._tables: dict[type, Table | ParquetTable] = {}
+        self.epsilon: float | None = None
         for row_type in TABLES:
             if row_type is not DeviceScore and (row_type is not Position or record.positions_s != "none"):
                 self._tables[row_type] = self._table(row_type)
@@ -162,8 +169,11 @@ class _RunTables:
         Raises:
             KeyError, TypeError, EdgeflError: in the same cases as `Table.write_columns`.
         """
-        if row_type is DeviceRound and not self._record.keeps(columns["round"]):
-            return
+        if row_type is DeviceRound:
+            spent = [one for one in (further or {}).get(EPSILON, ()) if math.isfinite(one)]
+            self.epsilon = max([*spent, *([] if self.epsilon is None else [self.epsilon])], default=None)
+            if not self._record.keeps(columns["round"]):
+                return
         if row_type not in self._tables:
             self._tables[row_type] = self._table(row_type)
         self._tables[row_type].write_columns(further or {}, columns)
@@ -277,7 +287,11 @@ class RunDirectory:
         """Mark the run as completed."""
         for tables in self.tables.values():
             tables.close()
-        self._status.complete({part: tables.rows for part, tables in self.tables.items()}, **about)
+        parts = {
+            part: {"rows": own.rows, **({} if own.epsilon is None else {EPSILON: own.epsilon})}
+            for part, own in self.tables.items()
+        }
+        self._status.complete(parts, **about)
 
     def __enter__(self) -> Self:
         return self

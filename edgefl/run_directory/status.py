@@ -82,11 +82,11 @@ class RunStatus:
         with writing(self._file):
             self._write()
 
-    def complete(self, rows: Mapping[str, Mapping[str, int]], **about: Any) -> None:
-        """Mark the run as completed, with the number of rows [federation][table]; a single federation is ''."""
+    def complete(self, parts: Mapping[str, Mapping[str, Any]], **about: Any) -> None:
+        """Mark the run as completed, with further entries of each federation; a single federation is ''."""
         for name, own in (self._about.get("federations") or {}).items():
-            own["rows"] = rows[name]
-        self.end("completed", **({"rows": rows[""]} if "" in rows else {}), **about)
+            own |= parts[name]
+        self.end("completed", **parts.get("", {}), **about)
 
     def end(self, status: str, **about: Any) -> None:
         """Write the run's final status; `wall_s` is summed over all processes of the run."""

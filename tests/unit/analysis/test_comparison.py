@@ -17,7 +17,7 @@ from edgefl.analysis.measures.service import services_of
 from edgefl.analysis.reports.comparison import FIGURE_NUMBERS, caption, figures
 from edgefl.analysis.reports.comparison_tables import brief
 from edgefl.analysis.runs.reading import REQUIRED_COLUMNS
-from tests.unit.analysis.conftest import change, rounds_of
+from tests.unit.analysis.conftest import rounds_of
 
 Write = Callable[..., Path]
 AGAIN = [{"session": s, "labels": "0 1", "accuracy_start": 0.1} for s in (1, 2)]
@@ -140,13 +140,11 @@ def test_the_figure_carries_its_numbers(write_study: Write) -> None:
 
 
 def test_the_largest_privacy_loss_of_a_variant_is_told(write_run: Write) -> None:
-    path = write_run(
-        "a", [{"session": 1, "round": number, "accuracy": 0.5} for number in (1, 2)], [{"session": 1}]
-    )
-    change(path, "devices", epsilon=[1.0, 2.5])
-    assert (
-        "a: The largest privacy loss epsilon of a device in a recorded round is 2.50." in compare(path).notes
-    )
+    rounds = [{"session": 1, "round": number, "accuracy": 0.5} for number in (1, 2)]
+    for seed, spent in ((1, 2.5), (2, 1.5)):
+        path = write_run(f"a{seed}", rounds, [{"session": 1}], variant="a", seed=seed, epsilon=spent)
+    said = compare(path.parent).notes
+    assert "a: The largest privacy loss epsilon of a device is 2.50." in said
 
 
 def test_variants_stand_in_the_order_of_the_studys_file(write_run: Write, tmp_path: Path) -> None:

@@ -69,9 +69,7 @@ def test_federations_have_their_own_scores_where_there_is_room(
 
 @pytest.mark.parametrize(("spent", "told"), [(2.125, "2.12"), (1623.4, "1,623"), (1.25e9, "1,250,000,000")])
 def test_a_private_run_ends_with_the_largest_epsilon(tmp_path: Path, spent: float, told: str) -> None:
-    path = a_run(tmp_path / "run", [0.5], simulated_s=0.0134, wall_s=12_240.0)
-    devices = pd.DataFrame({"device": [0, 1, 0], "epsilon": [1.25, 0.5, spent]})
-    devices.to_csv(path / "devices.csv", index=False)
+    path = a_run(tmp_path / "run", [0.5], simulated_s=0.0134, wall_s=12_240.0, epsilon=spent)
     assert closing(path)[0].endswith(f" · accuracy 50.0 % · epsilon {told}")
     assert len(closing(path)[0]) <= WIDTH
     assert epsilon(path) == spent

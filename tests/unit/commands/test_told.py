@@ -43,13 +43,20 @@ def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[str]:
     return capsys.readouterr().out.splitlines()
 
 
-def test_a_private_run_states_its_epsilon(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("kept", ["all", "2", "none", "parquet"])
+def test_a_private_run_states_its_epsilon(
+    kept: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is the largest of all devices in all rounds, whether or not their rows are kept."""
     privacy = "privacy: {clip_norm: 0.5, noise: 0.3, delta: 1.0e-4}"
     learning = f"learning: {{dataset: digits, partition: iid, model: logistic, {privacy}}}\n"
     (folder / "private.yaml").write_text(SCENARIO.partition("workload")[0] + learning)
-    (row,) = said(capsys, "run", "private.yaml", "--out", "runs/p")["table"]
-    devices = pd.read_csv(folder / "runs" / "p" / "devices.csv")
-    assert row["epsilon"] == devices["epsilon"].max() > 0
+    lines(capsys, "run", "private.yaml", "--out", "runs/p")
+    largest = pd.read_csv(folder / "runs" / "p" / "devices.csv")["epsilon"].max()
+    chosen = "record.tables=parquet" if kept == "parquet" else f"record.devices={kept}"
+    (row,) = said(capsys, "run", "private.yaml", "--out", "runs/q", "--set", chosen)["table"]
+    assert row["epsilon"] == pytest.approx(largest, rel=1e-6)
+    assert largest > 0
 
 
 def test_a_run(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
