@@ -57,7 +57,7 @@ def accuracies(
         rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
-    table = table.assign(rounds=metrics.fewest_first_rounds(rounds, first_rounds))
+    table = table.assign(averaged_rounds=metrics.fewest_first_rounds(rounds, first_rounds))
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
     several = several_servers(runs.info)
     _add_leads(table, first, variants, None if several else reference)
@@ -97,7 +97,7 @@ def on_servers(info: pd.DataFrame) -> list[str]:
 
 def on_fewer_rounds(table: pd.DataFrame, axes: Sequence[str], most: int) -> Iterator[str]:
     """Note settings that average fewer rounds than others, since accuracy rises over the first rounds."""
-    fewer = table[table["rounds"] < most].groupby(list(axes), sort=False)["rounds"].min()
+    fewer = table[table["averaged_rounds"] < most].groupby(list(axes), sort=False)["averaged_rounds"].min()
     each = [
         f"{named(zip(axes, key if isinstance(key, tuple) else (key,), strict=True))}: {least:.0f}"
         for key, least in fewer.items()

@@ -57,8 +57,7 @@ def compare_settings(
             have accuracies, the reference or a session is unknown, no round is recorded, or writing failed.
     """
     by_setting = given_runs(runs, load_settings, names=names, partial=partial)
-    axes = tuple(axis for axis, _ in next(iter(by_setting)))
-    if not axes:
+    if not next(iter(by_setting)):
         raise ValueError(f"the runs in {by_setting.first.path} belong to no grid: use `edgefl compare`")
     info, notes = by_setting.info, by_setting.said()
     notes += [*own_notes(info), *on_power(of_points(info).values()), *numbers.on_servers(info)]
@@ -66,6 +65,7 @@ def compare_settings(
     reference = reference_of(info, reference, notes)
     variants = variants_of(info, reference)
     table, shown = _measured(by_setting, seeds, variants, sessions, first_rounds, reference, notes)
+    axes = tuple(table.columns[: len(next(iter(by_setting)))])
     every = training_rounds(pd.concat([own.rounds for own in by_setting.values()]))
     most = int(min([first_rounds, *every.loc[every["session"].isin(shown), "round"].nlargest(1)]))
     if by_setting.trained:
@@ -113,7 +113,7 @@ def _measured(
             part = numbers.costs(rounds, variants)
             shown |= set((rounds if sessions else own.rounds)["session"])
         for place, (axis, label) in enumerate(setting):
-            part.insert(place, axis, label)
+            part.insert(place, f"{axis} (axis)" if axis in part else axis, label)
         parts.append(part)
     return pd.concat(parts, ignore_index=True), shown
 
@@ -218,7 +218,7 @@ def _caption(settings: SettingsTable) -> str:
     seeds, sessions = settings.named_seeds(), numbered("session", settings.sessions)
     if not settings.trained:
         return f"Latency and energy of a round, mean over the rounds of {sessions} ({seeds})"
-    at_most = "at most " * bool((settings.table["rounds"] < settings.first_rounds).any())
+    at_most = "at most " * bool((settings.table["averaged_rounds"] < settings.first_rounds).any())
     return f"Mean accuracy (%) over {at_most}the {first_rounds_named(settings.first_rounds)} of {sessions} ({seeds})"
 
 

@@ -118,7 +118,7 @@ def test_settings_with_fewer_rounds_are_named(write_run: Write) -> None:
     rounds = root / "alpha-0.3" / "other" / "1" / "rounds.csv"
     pd.read_csv(rounds).head(2).to_csv(rounds, index=False)
     found = compare_settings(root)
-    assert found.table["rounds"].tolist() == [1, 2]
+    assert found.table["averaged_rounds"].tolist() == [1, 2]
     assert found.table["ours_mean"].tolist() == pytest.approx([0.6, 0.7])
     assert [
         note.rpartition(": ")[2] for note in found.notes if "average fewer than the first 2 rounds" in note
@@ -254,3 +254,15 @@ def test_settings_stand_in_the_order_of_the_study_file(write_run: Write) -> None
         known = order if label == "half" else order[:2]
         file.write_text(json.dumps(json.loads(file.read_text()) | {"settings": {"alpha": known}}))
     assert list(dict.fromkeys(compare_settings(root).table["alpha"])) == order
+
+
+@pytest.mark.parametrize("axis", ["rounds", "session", "best", "lead", "ours_mean", "seed", "variant"])
+def test_an_axis_may_have_any_name(axis: str, write_run: Write) -> None:
+    root = write_grid(write_run, {(a, name, 1): [0.5] for a in ("0.3", "0.9") for name in ("ours", "other")})
+    for path in root.glob("*/*/1/run.json"):
+        about = path.read_text()
+        path.write_text(about.replace('"alpha"', f'"{axis}"'))
+    found = compare_settings(root)
+    assert found.axes[0].startswith(axis)
+    assert found.table[found.axes[0]].tolist() == ["0.3", "0.9"]
+    assert "0.3" in (root / "settings.md").read_text()
