@@ -117,13 +117,13 @@ class Preview:
             costs = f"{probe.latency_s:.4g} s ({means}) and {energy} ({first}, whose radio tails have ended)"
         else:
             costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
-        learning = self.world.sections.learning
-        coded = learning is not None and (learning.uplink_codec or learning.downlink_codec) is not None
+        less = " (less with the codecs)" * forecast.coded
+        guess = "" if forecast.ends_by_the_clock else f", roughly{less}"
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
-            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}{' (less with the codecs)' * coded}",
+            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}{guess}",
             f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer"
-            f"{' (codecs would send fewer)' * coded}",
+            f"{' (codecs would send fewer)' * forecast.coded}",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:

@@ -91,6 +91,16 @@ class Forecast:
         return Range(*(max(ends_s) for ends_s in zip(*(ends for _, ends in self._courses()), strict=True)))
 
     @property
+    def ends_by_the_clock(self) -> bool:
+        """Whether `simulated_s` is given by the scenario's duration, and not estimated from the first rounds."""
+        return self.simulated_s.least == max(own.latest_end_s for own in self.scenario.by_federation.values())
+
+    @property
+    def coded(self) -> bool:
+        """Whether codecs send fewer bits than `payload_bits`, which the probe's rounds do not show."""
+        return any(_coded(own.learning) for own in self.scenario.by_federation.values())
+
+    @property
     def wall_s(self) -> Range:
         """The wall time of this run, without training that is reused from another run."""
         probe = self.probe
@@ -240,10 +250,11 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Describe the bits of a downlink and an uplink transfer, as one number if equal; ignore savings by codecs."""
+    """Describe the bits of a downlink and an uplink transfer, as one number if equal, before codecs."""
     up_bits = learner.payload_bits
+    fewer = " (fewer with the codecs)" if _coded(learning) else ""
     if learning is None or learning.cost.payload == "model" or not up_bits:
-        return f"bits per transfer: {up_bits:,}"
+        return f"bits per transfer: {up_bits:,}{fewer}"
     algorithm, model_bits = learning.algorithm, learning.cost.bits_per_parameter * learner.parameters
     down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
     if algorithm.chooses_model:
@@ -253,8 +264,12 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     elif algorithm.vectors_down != algorithm.vectors_up:
         down = f"{down_bits:,} down"
     else:
-        return f"bits per transfer: {up_bits:,}"
-    return f"bits per transfer: {down}, {up_bits:,} up"
+        return f"bits per transfer: {up_bits:,}{fewer}"
+    return f"bits per transfer: {down}, {up_bits:,} up{fewer}"
+
+
+def _coded(learning: LearningSettings | None) -> bool:
+    return learning is not None and (learning.uplink_codec or learning.downlink_codec) is not None
 
 
 def _day_that_hardly_passes(scenario: Scenario) -> list[str]:

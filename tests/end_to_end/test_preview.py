@@ -163,10 +163,13 @@ def test_rounds_cost_what_they_cost_in_the_run(preview: Preview, run: Path) -> N
 
 def test_the_rounds_and_devices_behind_the_joules_are_told_with_them(preview: Preview) -> None:
     (told,) = (line for line in preview.lines("") if line.startswith("a round "))
+    assert "simulated time  20 s" in preview.lines(""), "not roughly: its duration is given"
     probe = preview.forecast.probe
     assert f"{probe.energy_j:.3g} J for {probe.participants:.3g} participants" in told
     one = replace(probe, energy_rounds=1, participants=1.0)  # only the first round's tails have ended
-    forecast = replace(preview.forecast, probe=one)
+    ends = {"duration_s": None, "sessions": {"name": "schedule", "count": 1, "rounds": 4}}
+    forecast = replace(preview.forecast, probe=one, scenario=preview.forecast.scenario.with_(**ends))
+    assert replace(preview, forecast=forecast).lines("")[1].endswith(" s, roughly")
     (told,) = (line for line in replace(preview, forecast=forecast).lines("") if line.startswith("a round "))
     time = f"(mean of the first {probe.rounds} rounds)"
     energy = f"{probe.energy_j:.3g} J for 1 participant (the first round, whose radio tails have ended)"

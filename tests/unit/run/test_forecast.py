@@ -47,6 +47,10 @@ def test_rounds_back_to_back_with_pauses() -> None:
     assert found.wall_s == (25.0, 25.0)
     assert found.disk_bytes == (30_000.0, 30_000.0)
     assert "  rounds          30" in found.costs()
+    assert not found.ends_by_the_clock
+    most = by_rounds.with_(duration_s=100.0)
+    assert expected(most).simulated_s == (100.0, 100.0)
+    assert expected(most).ends_by_the_clock
 
 
 def test_devices_connect_in_the_first_round_only() -> None:

@@ -76,6 +76,12 @@ def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) 
     assert f"bits per transfer: {said}" in summary(checked)
 
 
+@pytest.mark.parametrize("way", ["uplink_codec", "downlink_codec"])
+def test_codecs_are_said_to_send_fewer_bits(way: str, digits: Path) -> None:
+    checked = check(digits, overrides=[f"learning.{way}=qsgd"])
+    assert "bits per transfer: 20,800 (fewer with the codecs)" in summary(checked)
+
+
 def printed(folder: Path, *words: str) -> str:
     """Run a command in a separate process; return its output and peak memory."""
     environment = {**os.environ, "PYTHONPATH": str(Path(edgefl.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
