@@ -61,11 +61,12 @@ WEAK_ONES: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", WEAK_ONES)
 def test_who_has_lost_the_link_misses_no_round(name: str, tmp_path: Path) -> None:
     """All devices take part in each round, which begins at most one interruption late; no device moves or is off."""
-    scenario = sections("""
+    shared = sections("""
         name=weak; radio={preset: nr, monitoring: {coverage_margin_db: none}}
         sessions={name: schedule, count: 1, rounds: 8}; workload={payload_bits: 100000, flops_per_sample: 1e5}
     """)
-    run = edgefl.simulate(within(scenario, WEAK_ONES[name]), out=tmp_path / "run")
+    scenario = edgefl.load_scenario(within(shared, WEAK_ONES[name]))
+    run = edgefl.simulate(scenario, out=tmp_path / "run")
     assert check_run(run) == []
     rounds = pd.read_csv(run / "rounds.csv")
     failed = rounds.participants - rounds.completed
