@@ -149,7 +149,7 @@ class SettingsTable(Found):
             VARIANT_std (0..1; over seeds, NaN with one seed); best, the variant with the highest mean; lead, the
             reference's mean minus the highest other mean (NaN without reference, or if a variant is missing);
             lead_clear, whether the paired 95 % interval of this difference excludes 0 (False below three seeds);
-            averaged_rounds, the smallest number of first rounds that are averaged.
+            averaged_rounds and seeds, the smallest numbers of first rounds and of seeds that are averaged.
             Without training one row per setting: the axes' labels, and per variant and quantity
             VARIANT_QUANTITY_mean and _std, quantities as in `metrics.totals`; all NaN if no run is completed.
         trained: False if no run has an accuracy.

@@ -57,7 +57,8 @@ def accuracies(
         rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
-    table = table.assign(averaged_rounds=metrics.fewest_first_rounds(rounds, first_rounds))
+    counts = first.table([], variants).groupby("session")["seeds"].min()
+    table = table.assign(averaged_rounds=metrics.fewest_first_rounds(rounds, first_rounds), seeds=counts)
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
     several = several_servers(runs.info)
     _add_leads(table, first, variants, None if several else reference)
@@ -95,18 +96,24 @@ def on_servers(info: pd.DataFrame) -> list[str]:
     return [f"{several}: compare seconds and joules in one setting with `edgefl compare`"] if several else []
 
 
-def on_fewer_rounds(table: pd.DataFrame, axes: Sequence[str], most: int) -> Iterator[str]:
-    """Note settings that average fewer rounds than others, since accuracy rises over the first rounds."""
-    fewer = table[table["averaged_rounds"] < most].groupby(list(axes), sort=False)["averaged_rounds"].min()
-    each = [
-        f"{named(zip(axes, key if isinstance(key, tuple) else (key,), strict=True))}: {least:.0f}"
-        for key, least in fewer.items()
-    ]
-    if each:
+def on_fewer(table: pd.DataFrame, axes: Sequence[str], most: int, seeds: int) -> Iterator[str]:
+    """Note rows that average fewer seeds than others, and settings that average fewer rounds."""
+    if each := _fewer(table, [*axes, "session"], "seeds", seeds):
+        yield f"some numbers are of fewer than {seeds} seeds, those with such a session: {each}"
+    if each := _fewer(table, axes, "averaged_rounds", most):
         yield (
             f"some settings average fewer than the {first_rounds_named(most)}, those that all their variants tested,"
-            f" and so may seem less accurate than other settings: {'; '.join(each)}"
+            f" and so may seem less accurate than other settings: {each}"
         )
+
+
+def _fewer(table: pd.DataFrame, keys: Sequence[str], count: str, most: int) -> str:
+    """List the keys of rows with a smaller count, each with its smallest count."""
+    fewer = table[table[count] < most].groupby(list(keys), sort=False)[count].min()
+    return "; ".join(
+        f"{named(zip(keys, key if isinstance(key, tuple) else (key,), strict=True))}: {least:.0f}"
+        for key, least in fewer.items()
+    )
 
 
 def note_alike(by_setting: Settings, seeds: list[int], notes: list[str]) -> None:

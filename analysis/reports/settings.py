@@ -70,7 +70,7 @@ def compare_settings(
     most = int(min([first_rounds, *every.loc[every["session"].isin(shown), "round"].nlargest(1)]))
     if by_setting.trained:
         numbers.note_alike(by_setting, seeds, notes)
-        notes += numbers.on_fewer_rounds(table, axes, most)
+        notes += numbers.on_fewer(table, axes, most, len(seeds))
     else:
         notes.append("no run has an accuracy (runs without training): only costs are shown")
     return SettingsTable(

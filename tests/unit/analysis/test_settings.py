@@ -105,7 +105,13 @@ def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other
     for name in ("rounds", "sessions"):
         table = pd.read_csv(run / f"{name}.csv")
         table[table["session"] < 3].to_csv(run / f"{name}.csv", index=False)
-    table = compare_settings(root).table.set_index("session")
+    found = compare_settings(root)
+    assert (
+        "some numbers are of fewer than 2 seeds, those with such a session: alpha 0.3, session 3: 1"
+        in found.notes
+    )
+    table = found.table.set_index("session")
+    assert table["seeds"].to_dict() == {2: 2, 3: 1}
     assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
 
 
