@@ -212,7 +212,7 @@ EXPLANATIONS = (
     "Participation times cover completed participations in rounds that train the global model. Access is the wait"
     " for the network (radio.access); waiting is queueing between steps, unknown with an asynchronous server. The"
     " slowest device's steps and rounds.server_s add up to the latency of a synchronous round in which all devices"
-    " complete.",
+    " complete, and that has no exchange with a cloud.",
     "The stages (journal paper, section V) are the pilot sessions, the gradient stage with the V probe rounds of"
     " each later session, and training. A round has one broadcast, and only uploads that arrived count. All cells"
     " keep the same number of models, each of the size of a transfer.",
