@@ -31,7 +31,7 @@ from edgefl.run.forecast import Forecast, forecast_of
 from edgefl.run.handover_notes import more_handovers_than_borders
 from edgefl.run.plan import RunPlan, prepare
 from edgefl.run.probe import Probe, probe
-from edgefl.run.progress import wall_time
+from edgefl.run.progress import simulated_time, wall_time
 from edgefl.scenario.data_loading import Loaded
 from edgefl.scenario.scenario import Scenario, written
 from edgefl.scenario.world import World
@@ -102,7 +102,7 @@ class Preview:
     @property
     def walked(self) -> str:
         """The span in which handovers are counted, in words: walking a whole day would take too long."""
-        return f"{'over' if self.walked_s >= self.times_s[-1] else 'in the first'} {self.walked_s:,.4g} s"
+        return f"{'over' if self.walked_s >= self.times_s[-1] else 'in the first'} {simulated_time(self.walked_s)}"
 
     def lines(self, plan: str) -> list[str]:
         """Return the preview as a few lines of text; `plan` is the command that estimates the time of training."""
@@ -121,7 +121,7 @@ class Preview:
         guess = "" if forecast.ends_by_the_clock else f", roughly{less}"
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
-            f"simulated time  {forecast.simulated_s.text('{:,.4g} s'.format)}{guess}",
+            f"simulated time  {forecast.simulated_s.text(simulated_time)}{guess}",
             f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer"
             f"{' (codecs would send fewer)' * forecast.coded}",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",

@@ -17,6 +17,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from edgefl.analysis.page.formatting import amount
 from edgefl.engine.records import Round
 from edgefl.errors import EdgeflError
 from edgefl.run.completion import Completion, Lengths
@@ -253,7 +254,7 @@ def table(runs: Iterable[Standing], of: int | None = None, width: int = 80) -> G
             f"{100 * run.share:.0f} %",
             f"{run.rounds:,}",
             "–" if run.accuracy is None else f"{100 * run.accuracy:.1f} %",
-            f"{run.joules:,.4g}",
+            amount(run.joules),
             _state(run),
         )
         for run in runs

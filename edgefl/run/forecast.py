@@ -17,7 +17,7 @@ from edgefl.learning import memory
 from edgefl.learning.settings import LearningSettings
 from edgefl.run.plan import RunPlan
 from edgefl.run.probe import UNTRIED, Probe
-from edgefl.run.progress import size, wall_time
+from edgefl.run.progress import simulated_time, size, wall_time
 from edgefl.scenario import memory_needs
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
@@ -141,7 +141,7 @@ class Forecast:
         return [
             f"expected from a probe of {tried} in a scratch directory ({wall_time(wall_s)}), roughly:",
             f"  rounds          {self.rounds.text('{:,.0f}'.format)}{f' in {cells} cells' if cells > 1 else ''}",
-            f"  simulated time  {self.simulated_s.text('{:,.6g} s'.format)}",
+            f"  simulated time  {self.simulated_s.text(simulated_time)}",
             f"  wall time       {self.wall_s.text(wall_time)}",
             f"  memory          {size(probe.memory_bytes)}",
             f"  disk            {self.disk_bytes.text(size)}, plus snapshots of models",

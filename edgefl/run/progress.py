@@ -176,6 +176,11 @@ class RunProgress(Completion):
         return f"{wall_time(wall_s * (1 / self.share - 1))} left"
 
 
+def simulated_time(seconds: float) -> str:
+    """Write a simulated time in seconds with four digits, or all digits before the decimal point: `86,400 s`."""
+    return f"{seconds:,.0f} s" if seconds >= 1000 else f"{seconds:.4g} s"
+
+
 def wall_time(seconds: float) -> str:
     """Format a duration for people: `45 s`, `12 min`, `3.4 h`, `2.1 days`."""
     for unit, length_s in (("days", 86_400), ("h", 3600), ("min", 60)):

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from edgefl.engine.records import Round
-from edgefl.run.progress import ProgressDisplay, RunProgress, wall_time
+from edgefl.run.progress import ProgressDisplay, RunProgress, simulated_time, wall_time
 from edgefl.scenario.day import Day
 from edgefl.scenario.scenario import Scenario
 from tests.tables import sections
@@ -57,6 +57,13 @@ def test_the_clock_of_a_short_day() -> None:
     day = Day(begin_hour=22.5, day_s=240.0)  # each of the day's 24 hours lasts ten seconds
     clocks = {0.0: "day 1 22:30", 15.0: "day 2 00:00", 14.9: "day 1 23:59", 255.0: "day 3 00:00"}
     assert {time_s: day.clock(time_s) for time_s in clocks} == clocks
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(20.0, "20 s"), (0.40441, "0.4044 s"), (999.94, "999.9 s"), (86400.0, "86,400 s")]
+)
+def test_a_simulated_time_has_no_exponent(seconds: float, text: str) -> None:
+    assert simulated_time(seconds) == text
 
 
 @pytest.mark.parametrize(
