@@ -114,9 +114,11 @@ def require_methods(path: str, component: type, base: type) -> None:
 def blame(error: BaseException) -> str | None:
     """Return file, line and error of a failure in the user's own code, or None if edgefl's code failed."""
     frames = traceback.extract_tb(error.__traceback__)
-    theirs = [(frame.filename, frame.lineno, frame.name) for frame in frames if frame.filename in _loaded]
-    file, line, name = theirs[-1] if theirs else _miscalled(error)
-    return f"{file}:{line} {name}: {type(error).__name__}: {clipped(str(error), 300)}" if file else None
+    theirs = [
+        f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames if frame.filename in _loaded
+    ]
+    where = theirs[-1] if theirs else " or ".join(_miscalled(error))
+    return f"{where}: {type(error).__name__}: {clipped(str(error), 300)}" if where else None
 
 
 def pass_on(error: BaseException | None) -> None:
@@ -134,17 +136,19 @@ def place_of(code: CodeType | None) -> str:
     return f"{code.co_filename}:{code.co_firstlineno} " if code and code.co_filename in _loaded else ""
 
 
-def _miscalled(error: BaseException) -> tuple[str, int | None, str]:
-    """Return file, line and name of the user's method that does not accept edgefl's arguments, or ''."""
+def _miscalled(error: BaseException) -> list[str]:
+    """Return file, line and name of the user's methods of the error's class that do not accept edgefl's arguments.
+
+    There are several if classes in several files have one name, since the error has only this name.
+    """
     named, bracket, _ = str(error).partition("()")
     owner, _, method = named.rpartition(".")
     if not (isinstance(error, TypeError) and bracket):
-        return "", None, ""
+        return []
     modules = [each for each in list(sys.modules.values()) if getattr(each, "__file__", None) in _loaded]
     found = (getattr(getattr(each, owner, None) if owner else each, method, None) for each in modules)
-    codes = (getattr(each, "__code__", None) for each in found)
-    code = next((each for each in codes if each is not None and each.co_filename in _loaded), None)
-    return (code.co_filename, code.co_firstlineno, method) if code else ("", None, "")
+    codes = dict.fromkeys(getattr(each, "__code__", None) for each in found)
+    return [f"{place_of(code)}{method}" for code in codes if place_of(code)]
 
 
 def _allowed() -> bool:

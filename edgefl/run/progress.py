@@ -163,7 +163,7 @@ class RunProgress(Completion):
             time, *scores = reached
             shown = [time.removesuffix(" simulated")] if short else [session, rounds, time]
             return " · ".join([*shown, *scores])
-        time = day.clock(row.end_s) if day else f"{row.end_s:.4g} s simulated"
+        time = day.clock(row.end_s) if day else f"{simulated_time(row.end_s)} simulated"
         score = [f"{100 * row.accuracy:.1f} %"] if row.accuracy is not None else []
         if short:
             return " · ".join([session, time.removesuffix(" simulated"), *score])

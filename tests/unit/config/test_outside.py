@@ -311,6 +311,24 @@ def test_a_method_with_too_few_arguments_is_blamed_where_it_is_defined(
     assert "Traceback" not in said
 
 
+def test_classes_of_one_name_in_two_files_are_both_named(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The error of a call has only the class's name."""
+    monkeypatch.setenv(outside.ALLOW, "1")
+    twin = "from edgefl.mobility.static import Static\nclass Few(Static):\n    'Stand still.'\n"
+    (folder / "a_twin.py").write_text(
+        f"{twin}    def start(self, *a, **k):\n        return super().start(*a, **k)\n"
+    )
+    with outside.looking_in(folder):
+        outside.load("a_twin:Few")
+    assert code_of("validate", "--allow-code", scenario(folder, "mine_only:Few")) == 2
+    line = PARTS.splitlines().index("    def start(self):") + 1
+    places = [f"{folder / 'a_twin.py'}:4 start", f"{folder / 'mine_only.py'}:{line} start"]
+    said = capsys.readouterr().err
+    assert f"{' or '.join(places)}: TypeError: Few.start() got an unexpected" in said
+
+
 def test_a_failure_of_a_users_part_in_a_study_is_one_line(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

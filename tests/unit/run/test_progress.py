@@ -43,7 +43,7 @@ def test_rounds_by_their_sessions_in_the_mean_of_the_cells() -> None:
     probe = replace(ROW, phase="probe", accuracy=None)
     progress.follow(probe)
     assert progress.share == pytest.approx((1 + 1) / 2 / 4)
-    assert progress.text(probe) == "session 2/4 · 3 rounds · 3900 s simulated"
+    assert progress.text(probe) == "session 2/4 · 3 rounds · 3,900 s simulated"
 
 
 def test_whichever_ends_first() -> None:
@@ -74,7 +74,7 @@ def test_wall_time_for_people(seconds: float, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("width", "told"), [(80, "session 2/4 · 3900 s · 50.0 %"), (140, "1 round · 3900 s simulated")]
+    ("width", "told"), [(80, "session 2/4 · 3,900 s · 50.0 %"), (140, "1 round · 3,900 s simulated")]
 )
 def test_nothing_is_cut_off_in_80_columns_without_colour(width: int, told: str) -> None:
     console = Console(width=width, color_system=None, force_terminal=True, file=StringIO())
