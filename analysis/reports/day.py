@@ -11,7 +11,7 @@ import pandas as pd
 import typer
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
 
 from edgefl.analysis.figures.clock import time_axis
 from edgefl.analysis.figures.lines import BAND, PILOT, label_lines, pilots_matter, write_above
@@ -252,8 +252,8 @@ def _draw_openings(
     each = (width - 2 * GAP) / 3
     columns: list[tuple[str, str, Callable[[float], str]]] = [
         ("accuracy_start", "accuracy at the start", lambda value: f"{value:.0f} %"),
-        ("seconds", f"time from session start to {target}", duration),
-        ("joules", f"energy from session start to {target}", lambda value: with_unit(value, ENERGY_UNITS)),
+        ("seconds", f"time from session start\nto {target}", duration),
+        ("joules", f"energy from session start\nto {target}", lambda value: with_unit(value, ENERGY_UNITS)),
     ]
     for number, (column, title, text) in enumerate(columns):
         ax = figure.add_axes((left + number * (each + GAP), bottom, each, height))
@@ -288,8 +288,12 @@ def _axis(
         ax.set_xticks([tick for tick in ROUND_S if low <= tick <= 1.5 * high])
         ax.xaxis.set_minor_locator(NullLocator())
     else:
-        ax.set_xlim(0, 100 if column == "accuracy_start" else 1.4 * float(values.max()))
-        ax.locator_params(axis="x", nbins=4)
+        high = 100 if column == "accuracy_start" else 1.4 * float(values.max())
+        size = (
+            _unit(high)[1] if column == "seconds" else 1.0
+        )  # ticks at whole minutes or hours, not at 5,000 s
+        ax.set_xticks([size * tick for tick in MaxNLocator(4).tick_values(0, high / size)])
+        ax.set_xlim(0, high)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(text(value)) if value else "0"))
 
 
@@ -317,8 +321,12 @@ def _row(
 
 def duration(seconds: float) -> str:
     """Write a duration in the unit that a person would use: `1.65 s`, `20.0 min`, `5.50 h`."""
-    unit, size = next(one for one in (("h", 3600.0), ("min", 60.0), ("s", 0.0)) if seconds >= one[1])
-    return f"{amount(seconds / (size or 1.0))} {unit}"
+    unit, size = _unit(seconds)
+    return f"{amount(seconds / size)} {unit}"
+
+
+def _unit(seconds: float) -> tuple[str, float]:
+    return next(one for one in (("h", 3600.0), ("min", 60.0), ("s", 1.0)) if seconds >= one[1] or one[1] == 1)
 
 
 def short(words: str) -> str:

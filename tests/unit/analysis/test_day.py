@@ -2,11 +2,14 @@
 
 from collections.abc import Callable
 from io import StringIO
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
@@ -132,3 +135,27 @@ def test_a_run_of_seconds_is_no_day(write_run: Write, capsys: pytest.CaptureFixt
     assert "the rounds in cell 0 end after 10.0 s, but" in said
     assert "`edgefl compare`" in said
     assert not (path / "day.png").exists()
+
+
+@pytest.mark.parametrize("target", ["0.8", "95 % of the best", "95 % of peak"])
+def test_titles_of_openings_do_not_touch_and_hours_are_whole(target: str) -> None:
+    spent = pd.DataFrame(
+        {
+            "variant": ["a"],
+            "seed": 1,
+            "accuracy_start": 67.0,
+            "seconds": 8400.0,
+            "joules": 77.5,
+            "missed": False,
+        }
+    )
+    figure = Figure(figsize=(8, 6.4), dpi=200)
+    _draw_openings(figure, OPENINGS, spent, variant_styles(["a"], None), target)
+    FigureCanvasAgg(figure).draw()
+    titles = [ax.get_title(loc="left") for ax in figure.axes]
+    texts = [text for ax in figure.axes for text in ax.findobj(Text) if text.get_text() in titles]
+    boxes = [text.get_window_extent() for text in texts if text.get_text()]
+    assert len(boxes) == 3
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+    assert boxes[-1].x1 < figure.bbox.width
+    assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()][:3] == ["0", "1 h", "2 h"]
