@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Generic, Protocol, TypeVar
@@ -149,10 +150,24 @@ def _start(work: Work[T]) -> _Worker[T]:
     ours, theirs = multiprocessing.Pipe()
     start = (_FORKS or multiprocessing.get_context("spawn")).Process
     process = start(target=_serve, args=(theirs, work, dict(os.environ)))
-    with _without_script():
+    with _without_script(), _without_interrupts():
         process.start()
     theirs.close()  # if another process held that end open, the worker's death would go unnoticed
     return _Worker(process, ours)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Block Ctrl-C, which reaches all processes of a terminal, in processes that start and cannot handle it yet."""
+    if not hasattr(signal, "pthread_sigmask"):  # Windows
+        yield
+        return
+    resource_tracker.ensure_running()  # its start unblocks signals
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager
@@ -196,6 +211,8 @@ def _serve(pipe: Connection, work: Work[T], environment: dict[str, str]) -> None
     os.environ.update(environment)
     # Ctrl-C reaches all processes of a terminal, but only the starting process decides whether and when they end
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     tasks: queue.SimpleQueue[T] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(pipe, tasks), name="edgefl listening", daemon=True).start()
     while True:
