@@ -138,6 +138,13 @@ def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -
             f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}, not"
             f" {SETTLED}: `final` and the next change's `before` may include the dip"
         )
+    missed = np.isinf(detail["recovery_rounds"]).groupby([detail["variant"], detail["change"]])
+    for (name, change), row in missed.agg(["sum", "count"]).iterrows():
+        if 0 < row["sum"] < row["count"]:
+            yield (
+                f"{name}: after change {change}, {row['sum']} of {row['count']} runs have not recovered, so the"
+                " mean is ∞; drift_runs.csv has each run"
+            )
     found = (follows >= SETTLED) & np.isfinite(detail["recovery_rounds"])
     lost = detail[found].groupby("variant")[["before", "final"]].mean().eval("before - final")
     for name, points in lost.items():
@@ -216,6 +223,7 @@ TOP, BOTTOM = (0.058, 0.545, 0.735, 0.345), (0.058, 0.075, 0.735, 0.36)
 DRIFTED = "#fcf3df"
 SMOOTHED = 200  # number of points of a line, at most doubled, as 1,000 rounds would look like noise
 BEFORE = 0.15  # share of the time axis that shows the time before the drift
+ROUNDING = 0.005  # shares that differ by less are written alike
 Spell = tuple[int, int, float]  # first and last round, share of drifted devices
 
 
@@ -229,14 +237,19 @@ def drift_figure(table: pd.DataFrame, rounds: pd.DataFrame, reference: str | Non
     curves = {name: _curve(rounds, name, window, spells) for name in styles}
     how = [f"Mean of {many} seeds."] if many > 1 else []
     how += [f"Running mean over {window} rounds, never across a drift."] if window > 1 else []
-    how.append("Shaded rounds: data have drifted on the share of devices written above.")
+    shares = drifted_share(rounds).groupby([rounds["variant"], rounds["number"]]).mean().unstack(0)
+    alike = bool((shares.max(axis=1) - shares.min(axis=1) < ROUNDING).all())
+    written = (
+        "on the share of devices written above" if alike else "on shares of devices that differ by variant"
+    )
+    how.append(f"Shaded rounds: data have drifted {written}.")
     heading(figure, 0.968, "Test accuracy through concept drift", " ".join(how))
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     _panel(top, curves, styles, "number")
     top.set_xlim(0, max(float(curve["number"].max()) for curve in curves.values()))
     top.set_xlabel("training round", labelpad=2)
     top.locator_params("x", integer=True)
-    _mark(top, spells)
+    _mark(top, spells, named=alike)
     begins = first["first_round_mean"].reindex(list(styles)).fillna(spells[0][0])
     _over_time(bottom, curves, styles, begins, first["last_round_mean"] + back)
     _legend(figure, styles, back)
@@ -314,13 +327,13 @@ def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
         text.set_fontweight("bold" if styles[name]["linewidth"] > 2 else "normal")
 
 
-def _mark(ax: Axes, spells: Sequence[Spell]) -> None:
-    """Shade the rounds in which data have drifted; write each share if there is room."""
+def _mark(ax: Axes, spells: Sequence[Spell], *, named: bool) -> None:
+    """Shade the rounds in which data have drifted; write each share if there is room and variants share it."""
     length, last_named = ax.get_xlim()[1], -math.inf
     for first, last, share in spells:
         ax.axvspan(first, last + 1, color=DRIFTED, alpha=0.35 + 0.65 * share, linewidth=0, zorder=0)
         ax.axvline(first, color=EDGE, linewidth=0.8, zorder=1)
-        if first - last_named < 0.045 * length:
+        if not named or first - last_named < 0.045 * length:
             continue
         last_named = first
         words = f"{100 * share:.0f} %" + (" drifted" if last + 1 - first > 0.12 * length else "")

@@ -16,8 +16,8 @@ def figure() -> Figure:
     return drawn((1,))
 
 
-def drawn(seeds: tuple[int, ...], first: int = FIRST) -> Figure:
-    """Draw three variants; the drift of `slow` begins in the round `first`."""
+def drawn(seeds: tuple[int, ...], first: int = FIRST, share: float = 1.0) -> Figure:
+    """Draw three variants; the drift of `slow` begins in the round `first`, with a share of the devices."""
     firsts = dict.fromkeys(NAMES, FIRST) | {"slow": first}
     table = pd.DataFrame(
         [
@@ -30,6 +30,7 @@ def drawn(seeds: tuple[int, ...], first: int = FIRST) -> Figure:
     alike = pd.DataFrame({"number": number, "start_s": number - 1, "end_s": number})
     alike = alike.assign(drifted=1.0 * (number >= FIRST), accuracy=np.where(number < FIRST, 0.8, 0.2))
     rounds = pd.concat([alike.assign(variant=name) for name in NAMES])
+    rounds["drifted"] *= np.where(rounds["variant"] == "slow", share, 1.0)
     return drift_figure(table, pd.concat([rounds.assign(seed=seed) for seed in seeds]), "slow")
 
 
@@ -46,6 +47,13 @@ def test_the_heading_says_over_how_many_rounds_and_seeds_is_averaged(figure: Fig
     ):
         (said,) = (text.get_text() for text in one.texts if "Running mean" in text.get_text())
         assert said.startswith(begins)
+
+
+@pytest.mark.parametrize(("share", "told"), [(1.0, ["100 % drifted"]), (0.2, [])])
+def test_no_mean_of_different_shares_is_written(share: float, told: list[str]) -> None:
+    figure = drawn((1,), share=share)
+    assert [text.get_text() for text in figure.axes[0].texts if "%" in text.get_text()] == told
+    assert any("differ by variant" in text.get_text() for text in figure.texts) == (share < 1)
 
 
 def test_no_tick_stands_between_two_rounds() -> None:
