@@ -25,6 +25,11 @@ from edgefl.analysis.runs.reading import REQUIRED_COLUMNS, forms
 from edgefl.analysis.runs.scenario_keys import differing, of_points
 
 BAND, POWER = "radio.bandwidth_hz", "radio.budget.server_power_dbm"
+# table, column, how its rows are summarised, sentence
+FURTHER = (
+    ("rounds", "staleness_mean", "mean", "Devices' updates were on average {} models old (staleness)."),
+    ("info", "epsilon", "max", "The largest privacy loss epsilon of a device is {}."),
+)
 NUMBER = re.compile(r"\d[\d.]*")
 
 
@@ -71,15 +76,13 @@ def on_power(points: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def further(runs: Runs, variant: str, seed: int | None = None) -> Iterator[tuple[str, str, str]]:
-    """Yield heading, number and sentence on the staleness and the privacy of a variant's runs, or of one seed."""
-    some = runs.info[(runs.info["variant"] == variant) & (seed is None or runs.info["seed"] == seed)]
-    rows = runs.rounds[(runs.rounds["variant"] == variant) & (seed is None or runs.rounds["seed"] == seed)]
-    if "staleness_mean" in rows and rows["staleness_mean"].notna().any():
-        number = amount(rows["staleness_mean"].mean())
-        yield "staleness, mean", number, f"Devices' updates were on average {number} models old (staleness)."
-    if some["epsilon"].notna().any():
-        number = amount(some["epsilon"].max())
-        yield "epsilon, max", number, f"The largest privacy loss epsilon of a device is {number}."
+    """Yield heading, number and sentence for each further column with values in a variant's runs or one seed."""
+    for name, column, how, sentence in FURTHER:
+        table = getattr(runs, name)
+        rows = table[(table["variant"] == variant) & (seed is None or table["seed"] == seed)]
+        if column in rows and rows[column].notna().any():
+            number = amount(getattr(rows[column], how)())
+            yield f"{column.replace('_mean', '')}, {how}", number, sentence.format(number)
 
 
 def unlike(detail: pd.DataFrame, rounds: pd.DataFrame, *, target: bool, by_rounds: bool) -> list[str]:

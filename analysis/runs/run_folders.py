@@ -19,10 +19,11 @@ from edgefl.analysis.runs.reading import has_whole_session
 from edgefl.analysis.runs.scenario_keys import differing, keys_of
 
 SCHEMA_VERSION = 1
+SPENT = "epsilon"  # key of run.json, the largest of any device
 INFO_COLUMNS = [
     *("path", "setting", "variant", "seed", "status", "wall_s", "simulated_s", "reference", "name"),
     *("federation", "notes", "devices_recorded", "payload_bits", "place", "score", "stopped", "learner"),
-    *("own_seed", "rows", "epsilon"),
+    *("own_seed", "rows", SPENT),
 ]
 UNKNOWN = -1  # index of a variant that is not listed in run.json
 SEVERAL = "comparison"  # folder for reports on several folders, created beside them
@@ -36,7 +37,7 @@ KINDS = {
         dict,
     ),
     **dict.fromkeys(("notes", "variants"), list),
-    **dict.fromkeys(("seed", "wall_s", "simulated_s", "epsilon"), int | float),
+    **dict.fromkeys(("seed", "wall_s", "simulated_s", SPENT), int | float),
 }
 Paths = str | Path | Sequence[str | Path | Sequence[str | Path]]
 
@@ -275,7 +276,7 @@ def _info(directory: Path, partial: bool | None, *, part: bool) -> dict[str, Any
         "learner": str((run.get("learner") or {}).get("name") or ""),
         "own_seed": run["seed"],
         "rows": run.get("rows") or {},
-        "epsilon": run.get("epsilon", math.nan),
+        SPENT: run.get(SPENT, math.nan),
     }
 
 

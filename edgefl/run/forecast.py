@@ -97,7 +97,7 @@ class Forecast:
 
     @property
     def coded(self) -> bool:
-        """Whether codecs send fewer bits than `payload_bits`, which the probe's rounds do not show."""
+        """Whether fewer bits are sent than `payload_bits`, which the probe's first rounds may not show."""
         return any(_coded(own.learning) for own in self.scenario.by_federation.values())
 
     @property
@@ -250,11 +250,11 @@ def _shared(run: RunPlan, name: str, world: World) -> str:
 
 
 def _transfers(learning: LearningSettings | None, learner: Any) -> str:
-    """Describe the bits of a downlink and an uplink transfer, as one number if equal, before codecs."""
+    """Describe the bits of a downlink and an uplink transfer, as one number if equal, uncompressed."""
     up_bits = learner.payload_bits
-    fewer = " (fewer with the codecs)" if _coded(learning) else ""
+    uncompressed = " (uncompressed)" if _coded(learning) else ""
     if learning is None or learning.cost.payload == "model" or not up_bits:
-        return f"bits per transfer: {up_bits:,}{fewer}"
+        return f"bits per transfer: {up_bits:,}{uncompressed}"
     algorithm, model_bits = learning.algorithm, learning.cost.bits_per_parameter * learner.parameters
     down_bits = up_bits + (algorithm.vectors_down - algorithm.vectors_up) * model_bits
     if algorithm.chooses_model:
@@ -264,8 +264,8 @@ def _transfers(learning: LearningSettings | None, learner: Any) -> str:
     elif algorithm.vectors_down != algorithm.vectors_up:
         down = f"{down_bits:,} down"
     else:
-        return f"bits per transfer: {up_bits:,}{fewer}"
-    return f"bits per transfer: {down}, {up_bits:,} up{fewer}"
+        return f"bits per transfer: {up_bits:,}{uncompressed}"
+    return f"bits per transfer: {down}, {up_bits:,} up{uncompressed}"
 
 
 def _coded(learning: LearningSettings | None) -> bool:

@@ -32,7 +32,7 @@ from edgefl.version import __version__
 
 SCHEMA_VERSION = 1
 MAP = "map.json"
-EPSILON = "epsilon"  # column of devices.csv, and key of run.json
+LARGEST = "epsilon"  # column of devices.csv whose largest value run.json keeps
 TABLES: dict[type, str] = {
     Round: "rounds.csv",
     DeviceRound: "devices.csv",
@@ -128,8 +128,7 @@ class _RunTables:
     """The tables of a run directory, as a recorder.
 
     Attributes:
-        epsilon: the largest epsilon of any device, also in rounds whose devices are not recorded; None if no noise is
-            added.
+        largest: the largest value of the column LARGEST, also in rounds whose devices are not recorded, or None.
 
     Args:
         path: the folder of the tables.
@@ -140,7 +139,7 @@ class _RunTables:
     def __init__(self, path: Path, record: RecordSettings, score: str, beat: Callable[[], None]) -> None:
         self._path, self._record, self._score, self._beat = path, record, score, beat
         self._tables: dict[type, Table | ParquetTable] = {}
-        self.epsilon: float | None = None
+        self.largest: float | None = None
         for row_type in TABLES:
             if row_type is not DeviceScore and (row_type is not Position or record.positions_s != "none"):
                 self._tables[row_type] = self._table(row_type)
@@ -170,8 +169,8 @@ class _RunTables:
             KeyError, TypeError, EdgeflError: in the same cases as `Table.write_columns`.
         """
         if row_type is DeviceRound:
-            spent = [one for one in (further or {}).get(EPSILON, ()) if math.isfinite(one)]
-            self.epsilon = max([*spent, *([] if self.epsilon is None else [self.epsilon])], default=None)
+            spent = [one for one in (further or {}).get(LARGEST, ()) if math.isfinite(one)]
+            self.largest = max([*spent, *([] if self.largest is None else [self.largest])], default=None)
             if not self._record.keeps(columns["round"]):
                 return
         if row_type not in self._tables:
@@ -288,7 +287,7 @@ class RunDirectory:
         for tables in self.tables.values():
             tables.close()
         parts = {
-            part: {"rows": own.rows, **({} if own.epsilon is None else {EPSILON: own.epsilon})}
+            part: {"rows": own.rows, **({} if own.largest is None else {LARGEST: own.largest})}
             for part, own in self.tables.items()
         }
         self._status.complete(parts, **about)

@@ -77,9 +77,9 @@ def test_what_goes_down_and_up_is_said(algorithm: str, said: str, digits: Path) 
 
 
 @pytest.mark.parametrize("way", ["uplink_codec", "downlink_codec"])
-def test_codecs_are_said_to_send_fewer_bits(way: str, digits: Path) -> None:
+def test_bits_are_said_to_be_uncompressed(way: str, digits: Path) -> None:
     checked = check(digits, overrides=[f"learning.{way}=qsgd"])
-    assert "bits per transfer: 20,800 (fewer with the codecs)" in summary(checked)
+    assert "bits per transfer: 20,800 (uncompressed)" in summary(checked)
 
 
 def printed(folder: Path, *words: str) -> str:
