@@ -90,7 +90,7 @@ city: $(VENV)/installed $(FASHION)
 test: style $(FASHION) $(CHROMIUM)
 	$(MAKE) --jobs 2 types tests
 
-tests:
+tests: $(VENV)/installed-dev
 	$(BIN)/pytest -m "not nightly"
 	$(BIN)/python -m tests.tools.code_paths
 
