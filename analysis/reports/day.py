@@ -289,9 +289,8 @@ def _axis(
         ax.xaxis.set_minor_locator(NullLocator())
     else:
         high = 100 if column == "accuracy_start" else 1.4 * float(values.max())
-        size = (
-            _unit(high)[1] if column == "seconds" else 1.0
-        )  # ticks at whole minutes or hours, not at 5,000 s
+        # ticks at whole minutes or hours, not at 5,000 s
+        size = _unit(high)[1] if column == "seconds" else 1.0
         ax.set_xticks([size * tick for tick in MaxNLocator(4).tick_values(0, high / size)])
         ax.set_xlim(0, high)
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: short(text(value)) if value else "0"))
