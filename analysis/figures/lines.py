@@ -63,15 +63,15 @@ def curve_over_time(tests: pd.DataFrame, starts: pd.Series) -> pd.DataFrame:
         begin = of_session.groupby(["seed", "cell"])["elapsed"].min().max()
         end = max(begin, of_session.groupby("seed")["elapsed"].max().mean())
         elapsed = of_session["elapsed"].unique()
-        elapsed = np.append(elapsed[elapsed < end], end)
+        elapsed = np.append(elapsed[(begin <= elapsed) & (elapsed < end)], end)
         cells = {
-            key: np.interp(elapsed, cell["elapsed"], cell["accuracy"], left=np.nan)
+            key: np.interp(elapsed, cell["elapsed"], cell["accuracy"])
             for key, cell in of_session.groupby(["seed", "cell"])
         }
-        by_seed = pd.DataFrame(cells).T.groupby(level=0).agg(lambda cell: cell.mean(skipna=False))
-        values = {"mean": by_seed.mean(skipna=False), "std": by_seed.std()}
+        by_seed = pd.DataFrame(cells).T.groupby(level=0).mean()
+        values = {"mean": by_seed.mean(), "std": by_seed.std()}
         spells.append(pd.DataFrame({"session": session, "x": starts[session] + elapsed, **values}))
-    return pd.concat(spells[1:] or spells).dropna(subset="mean")
+    return pd.concat(spells[1:] or spells)
 
 
 def draw_lines(ax: Axes, curves: dict[str, pd.DataFrame], styles: Styles) -> None:
