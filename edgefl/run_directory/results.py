@@ -169,8 +169,8 @@ class _RunTables:
             KeyError, TypeError, EdgeflError: in the same cases as `Table.write_columns`.
         """
         if row_type is DeviceRound:
-            spent = [one for one in (further or {}).get(LARGEST, ()) if math.isfinite(one)]
-            self.largest = max([*spent, *([] if self.largest is None else [self.largest])], default=None)
+            every = (self.largest, *(further or {}).get(LARGEST, ()))
+            self.largest = max((one for one in every if one is not None and math.isfinite(one)), default=None)
             if not self._record.keeps(columns["round"]):
                 return
         if row_type not in self._tables:
