@@ -7,7 +7,7 @@ import pandas as pd
 from edgefl.analysis.measures import metrics
 from edgefl.analysis.measures.averages import PER_RUN, Costs
 from edgefl.analysis.measures.notes import identical
-from edgefl.analysis.measures.scope import roundless, scope_of
+from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.page.formatting import first_rounds_named, numbered
 from edgefl.analysis.runs.load import Runs, Settings, named
 from edgefl.analysis.runs.scenario_keys import several_servers
@@ -43,16 +43,21 @@ def accuracies(
     wanted: Sequence[int] | None,
     first_rounds: int,
     reference: str | None,
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, list[str]]:
     """Average a setting's accuracy over the first rounds of each session; one row per session, with its lead.
 
     No variant is best or leads if the variants have different servers, whose rounds mean different things.
+
+    Returns:
+        the rows, and a note on sessions that are left out because some variants lack them.
     """
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy, but the runs in other settings have one")
+    notes = list[str]()
     if wanted is None:
         detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
         scope_of(detail, [])
+        notes = left_out(detail)
         shared = detail.loc[detail["in_scope"], metrics.SESSION]
         rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
@@ -62,7 +67,7 @@ def accuracies(
     table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
     several = several_servers(runs.info)
     _add_leads(table, first, variants, None if several else reference)
-    return table.assign(best="") if several else table
+    return (table.assign(best="") if several else table), notes
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:

@@ -107,7 +107,8 @@ def _measured(
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
         rounds = numbers.rounds_of(own, seeds, sessions)
         if by_setting.trained:
-            part = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds, reference)
+            part, told = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds, reference)
+            notes += [f"{named(setting)}: {note}" for note in told]
             shown |= set(part["session"])
         else:
             part = numbers.costs(rounds, variants)
@@ -155,9 +156,8 @@ def _groups(settings: SettingsTable) -> list[_Group]:
     table, axes, cut = settings.table, list(settings.axes), []
     if settings.trained:
         for session in settings.sessions:
-            rows = (
-                table[axes].drop_duplicates().merge(table[table["session"] == session], on=axes, how="left")
-            )
+            every, own = table[axes].drop_duplicates(), table[table["session"] == session]
+            rows = every.merge(own, on=axes, how="left")
             cut.append(
                 _Group(f"session {session}", f"Session {session}", "%", 100, 1, *_columns(rows, settings))
             )

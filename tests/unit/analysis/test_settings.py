@@ -110,6 +110,8 @@ def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other
         "some numbers are of fewer than 2 seeds, those with such a session: alpha 0.3, session 3: 1"
         in found.notes
     )
+    lacking = "only sessions that all runs have are compared; left out: session 3 (seed 2) of ours"
+    assert f"alpha 0.3: {lacking}" in found.notes
     table = found.table.set_index("session")
     assert table["seeds"].to_dict() == {2: 2, 3: 1}
     assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
