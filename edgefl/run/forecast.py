@@ -19,6 +19,7 @@ from edgefl.run.plan import RunPlan
 from edgefl.run.probe import UNTRIED, Probe
 from edgefl.run.progress import simulated_time, size, wall_time
 from edgefl.scenario import memory_needs
+from edgefl.scenario.day import named_days
 from edgefl.scenario.own_sections import OwnSections
 from edgefl.scenario.scenario import Scenario
 from edgefl.scenario.world import World
@@ -103,8 +104,11 @@ class Forecast:
     @property
     def wall_s(self) -> Range:
         """The wall time of this run, without training that is reused from another run."""
-        probe = self.probe
-        each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
+        probe, rounds = self.probe, self.rounds
+        if any(named_days(None, self.scenario.devices).values()):
+            # devices may set out in the first rounds and rest for the rest of the day, in which rounds cost little
+            rounds = Range(min(probe.rounds, rounds.least), rounds.most)
+        each_s = (probe.start_wall_s + number * probe.round_wall_s for number in rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
 
     @property
