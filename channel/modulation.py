@@ -1,7 +1,7 @@
 """Compute the rate steps of NR's modulations and codes, and the SNR that each step needs."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -75,6 +75,14 @@ def snr_needed_over_parts(
         enough = np.einsum("nt,t->n", above, weights) * top / 2.0 >= rates
         low, high = np.where(enough, low, mean), np.where(enough, mean, high)
     return high
+
+
+@lru_cache(maxsize=64)
+def _snr_needed_by_cqis(count: int, gap_db: float, parts: int) -> FloatArray:
+    """Return `snr_needed_over_parts` of the CQI table's first rates, which takes 5 ms and which many radios share."""
+    needed = snr_needed_over_parts(EFFICIENCIES[:count], SYMBOL_BITS[:count], gap_db, parts)
+    needed.flags.writeable = False
+    return needed
 
 
 @dataclass(frozen=True)
@@ -151,9 +159,8 @@ class Steps:
     @cached_property
     def _table(self) -> tuple[FloatArray, FloatArray]:
         """Rates and required SNRs of the best combinations of rate and layers, or of rate and part of the band."""
-        table = np.array(EFFICIENCIES)
-        table = table if self.cap is None else table[table <= self.cap]
-        alone = snr_needed_over_parts(table, SYMBOL_BITS[: len(table)], self.gap_db, self.parts)
+        table = np.array([rate for rate in EFFICIENCIES if self.cap is None or rate <= self.cap])
+        alone = _snr_needed_by_cqis(len(table), self.gap_db, self.parts)
         if self.blocks is None:
             halves = int(np.floor(-np.log2(self.smallest_part) + 1e-9))
             times = np.array([*(0.5**half for half in range(halves, 0, -1)), *range(1, self.layers + 1)])

@@ -5,11 +5,13 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
+from typer.main import get_command
 
 from edgefl.analysis.commands.line import app as reading
 from edgefl.analysis.commands.line import keep_matplotlib_quiet
@@ -62,6 +64,7 @@ _COMMANDS = {
 for _panel, _names in PANELS.items():
     for _name in _names.split():
         _COMMANDS[_name].rich_help_panel = _panel
+_command = cache(lambda: get_command(app))  # takes 20 ms, as it inspects all signatures
 app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _name in _names.split()]
 
 
@@ -78,7 +81,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             keep_matplotlib_quiet()
             given = sys.argv[1:] if arguments is None else arguments
             with seldom_at_start():
-                app([_without_tilde(each) for each in given or ["--help"]], prog_name="edgefl")
+                _command()([_without_tilde(each) for each in given or ["--help"]], prog_name="edgefl")
         finally:
             sys.stdout.flush()  # report a failed write here, not only when Python exits
     except EdgeflError as error:
