@@ -175,4 +175,22 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
     except Exception as error:  # annotations may be unreadable, or bounds may be impossible
         raise EdgeflError(f"'{path}' has malformed parameters: {error}") from error
     outside.require_methods(path, component_class, parent)
+    _refuse_misspelt_methods(path, component_class, parent)
     return component_class
+
+
+def _refuse_misspelt_methods(path: str, component: type[AnyComponent], parent: type[AnyComponent]) -> None:
+    """Refuse a method with a misspelt name, since edgefl would silently call the default method."""
+    written: set[str] = set()
+    known: set[str] = set()
+    for cls in filter(lambda each: issubclass(each, parent), component.__mro__):
+        methods = known if f"{cls.__module__}.".startswith("edgefl.") else written
+        methods |= {
+            name for name in vars(cls) if inspect.isroutine(getattr(cls, name, None)) and name[0] != "_"
+        }
+    for name in sorted(written - known):
+        if near := nearest(name, sorted(known - written)):
+            raise EdgeflError(
+                f"'{path}' has a method '{name}', which edgefl never calls: did you mean '{near}'? A method of"
+                f" your own needs another name, such as '_{name}'"
+            )

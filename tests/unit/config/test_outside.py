@@ -185,6 +185,10 @@ def test_what_is_no_component_is_not_called(name: str, folder: Path) -> None:
             "methodical_part:Part",
             "methodical_part.py:2 TypeError: Part.typical_input is a value, not a method: write typical_input",
         ),
+        (
+            "misspelt_part:Part",
+            "has a method 'area_radius', which edgefl never calls: did you mean 'area_radius_m'?",
+        ),
     ],
 )
 def test_a_part_that_cannot_be_loaded_is_one_message(
@@ -194,6 +198,10 @@ def test_a_part_that_cannot_be_loaded_is_one_message(
     (folder / "broken_part.py").write_text("x = 1\ndef f(:\n")
     (folder / "raising_part.py").write_text("1 / 0\n")
     (folder / "importing_part.py").write_text("import no_such_package\n")
+    (folder / "misspelt_part.py").write_text(
+        "from edgefl.mobility.static import Static\n"
+        "class Part(Static):\n    def area_radius(self, cell):\n        return 9.0\n"
+    )
     (folder / "methodical_part.py").write_text(
         "from edgefl.learning.models import Model\n"
         "class Part(Model):\n    def typical_input(self):\n        return (28, 28)\n"
