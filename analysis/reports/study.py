@@ -28,8 +28,7 @@ def answers(runs: Paths, *, out: str | Path | None = None, write: bool = True) -
     by_setting = load_settings(runs)
     if not any(by_setting):
         return [measured(compare, load_runs(runs))]
-    key = grid_key(by_setting)
-    swept = [measured(sweep, by_setting, keys=[key])] if key else []
+    swept = [measured(sweep, by_setting)] if grid_key(by_setting) else []
     if swept and by_setting.info["variant"].nunique() == 1:
         return swept  # no variants to compare in a setting
     return [*swept, measured(compare_settings, by_setting)]

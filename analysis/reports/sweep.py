@@ -88,7 +88,8 @@ def sweep(
         reference: variant whose best accuracy over all settings defines relative targets; None for the study's
             reference.
         target: target accuracy: 0.8, or a share of the best accuracy: `95%`, `95% of NAME`, `95% of best`.
-        keys: one swept key, or two for a map, in full or only the last part; by default the key of the swept number.
+        keys: one swept key, or two for a map, in full or only the last part; by default the grid's only key,
+            or all keys with numbers that differ.
         metric: name of the metric to draw; None for seconds and joules to the target, or in a map for seconds only.
         transposed: whether tables in LaTeX and Markdown have a column per value.
         deviation: whether to show standard deviations instead of 95 % intervals.
@@ -107,7 +108,8 @@ def sweep(
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several, metric)
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
-    chosen = _chosen(points := of_points(info), keys)
+    axis = grid_key(by_setting)
+    chosen = _chosen(points := of_points(info), keys or [axis] * bool(axis))
     notes += [*own_notes(info), *on_power(points.values())]
     notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()

@@ -316,6 +316,22 @@ def test_the_caption_says_how_many_seeds_the_values_have(write_run: Write) -> No
     assert caption == "Costs against radio.bandwidth_hz (1 to 2 seeds, mean ± standard deviation)"
 
 
+def test_a_grid_s_only_key_is_the_axis_although_variants_differ_in_a_number(write_run: Write) -> None:
+    for variant, lr in (("slow", 0.01), ("fast", 0.05)):
+        for x_hz in (1.0, 2.0):
+            path = write_run(
+                f"grid/{variant}/{x_hz}",
+                [{"session": 1, "round": 1}],
+                [{"session": 1}],
+                variant=variant,
+                setting={"x_hz": f"{x_hz:g}"},
+                scenario={"radio": {"x_hz": x_hz}, "learning": {"lr": lr}},
+            )
+    found = sweep(path.parents[1])
+    assert found.keys == ("radio.x_hz",)
+    assert set(found.table["series"]) == {"slow", "fast"}
+
+
 def test_two_keys_make_a_map(write_run: Write) -> None:
     root = study(write_run, powers=(20.0, 23.0))
     with pytest.raises(ValueError, match=r"choose one or two with --key$"):
