@@ -110,13 +110,13 @@ class Preview:
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
         forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
         means = f"mean of the first {rounds} rounds" if rounds > 1 else "in the first round to end"
-        many = f"{probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
-        energy = f"{probe.energy_j:.3g} J for {many}"
+        many = f"{probe.energy} J for {probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
         if (counted := probe.energy_rounds) < rounds:  # without last rounds, whose radio tails have not ended
             first = f"the first {counted}" if counted > 1 else "the first round"
-            costs = f"{probe.latency_s:.4g} s ({means}) and {energy} ({first}, whose radio tails have ended)"
+            tails = "without and with running tails" if probe.open_j else "whose radio tails have ended"
+            costs = f"{probe.latency_s:.4g} s ({means}) and {many} ({first}, {tails})"
         else:
-            costs = f"{probe.latency_s:.4g} s and {energy}, {means}"
+            costs = f"{probe.latency_s:.4g} s and {many}, {means}"
         less = " (less with the codecs)" * forecast.coded
         guess = "" if forecast.ends_by_the_clock else f", roughly{less}"
         lines = [

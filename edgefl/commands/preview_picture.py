@@ -49,11 +49,11 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 def _costs(preview: Preview) -> str:
     """Return the mean time and energy of the first rounds, with the number of rounds over which each is averaged."""
     probe = preview.forecast.probe
-    latency_s, energy_j = (f"{float(f'{each:.3g}'):,g}" for each in (probe.latency_s, probe.energy_j))
+    latency_s = f"{float(f'{probe.latency_s:.3g}'):,g}"
     timed, counted = (
         f"first{f' {n} rounds' if n > 1 else ' round'}" for n in (probe.rounds, probe.energy_rounds)
     )
-    return f"{timed} of {latency_s} s{' and' if timed == counted else f', {counted} of'} {energy_j} J"
+    return f"{timed} of {latency_s} s{' and' if timed == counted else f', {counted} of'} {probe.energy} J"
 
 
 def _explained(preview: Preview) -> str:

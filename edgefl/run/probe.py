@@ -22,6 +22,7 @@ from edgefl.run.simulation import carry_out
 
 PROBE_ROUNDS = 2  # number of rounds per federation, on average
 PROBE_WAVES = 6  # if rounds overlap: number of updates of each device at work
+ROUND = ("cell", "session", "phase", "round")  # columns that identify a round
 PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
 
 
@@ -32,6 +33,7 @@ class Probe:
     Attributes:
         rounds: how many rounds the probe ran. latency_s: mean simulated latency of a round.
         energy_j: mean energy of all devices in a round. energy_rounds: number of rounds in `energy_j`.
+        open_j: energy in `energy_j` of radio tails that run when the probe stops; later rounds may cut them short.
         participants: mean number of participants in the same rounds.
         each: how many rounds the probe ran of each server, on average.
         connecting_s: time by which access takes longer in a server's first round, in which devices connect, than in
@@ -52,6 +54,7 @@ class Probe:
     round_bytes: float
     energy_j: float = 0.0
     energy_rounds: int = 0
+    open_j: float = 0.0
     participants: float = math.nan
     each: float = PROBE_ROUNDS
     connecting_s: float = 0.0
@@ -63,6 +66,12 @@ class Probe:
     def later_s(self) -> float:
         """Mean simulated latency of a round in which devices are already connected."""
         return self.latency_s - self.connecting_s / self.each
+
+    @property
+    def energy(self) -> str:
+        """The mean energy of a round in J; the least and the most if tails are still running."""
+        bounds = (self.energy_j - self.open_j, self.energy_j)
+        return " to ".join(dict.fromkeys(f"{float(f'{each:.3g}'):,g}" for each in bounds))
 
 
 UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
@@ -158,7 +167,11 @@ def probe(
             " `edgefl validate`, without --plan, on devices outside the cells",
             ("devices",),
         )
-    energies_j, participants = _round_energies(tables, cells)
+    longest_s = max(
+        (sum(lasts_s for lasts_s, _ in one.tail) for one in plan.world.fleet.draws()), default=0.0
+    )
+    running = _Running(tried.devices or [[]] * len(tables), rows[-1].end_s - longest_s)
+    energies_j, open_j, participants = _round_energies(tables, running, cells)
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
     latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
     connecting_s, later_j = 0.0, math.nan
@@ -176,6 +189,7 @@ def probe(
         round_bytes=tried.written / len(rows),
         energy_j=float(np.mean(energies_j)),
         energy_rounds=len(energies_j),
+        open_j=open_j / len(energies_j),
         participants=float(np.mean(participants)),
         each=len(rows) / servers,
         connecting_s=connecting_s,
@@ -221,19 +235,44 @@ def _accesses(tables: Sequence[Sequence[Mapping[str, str]]]) -> tuple[list[float
     return first_s, later_s
 
 
+class _Running(NamedTuple):
+    """The tails that may run when a probe stops: those since `since_s` that no later transfer has ended.
+
+    devices: rows of devices.csv of each federation; without rows, all tails may be running.
+    """
+
+    devices: Sequence[Sequence[Mapping[str, str]]]
+    since_s: float
+
+    def of(self, federation: int, rounds: Sequence[Mapping[str, str]]) -> float:
+        """Return the energy of these tails in some rounds of a federation."""
+        if not self.devices[federation]:
+            return math.fsum(float(row["energy_tail_j"]) for row in rounds)
+        some = {tuple(map(row.get, ROUND)) for row in rounds}
+        last = {row["device"]: row for row in self.devices[federation]}.values()
+        return math.fsum(
+            float(row["energy_tail_j"])
+            for row in last
+            if tuple(map(row.get, ROUND)) in some
+            and float(row["uplink_end_s"] or row["downlink_end_s"] or math.inf) > self.since_s
+        )
+
+
 def _round_energies(
-    tables: Sequence[Sequence[Mapping[str, str]]], cells: int
-) -> tuple[list[float], list[int]]:
-    """Return each round's energy and number of participants.
+    tables: Sequence[Sequence[Mapping[str, str]]], running: _Running, cells: int
+) -> tuple[list[float], float, list[int]]:
+    """Return each round's energy, the energy of the tails that may be shorter, and each round's participants.
 
     With radio tails, each server's last round is left out, since no later round cuts its tails short.
 
     Args:
         tables: the rounds of each federation. cells: the cells with a server.
     """
-    energies_j, participants = list[float](), list[int]()
-    for rows in tables:
-        some = rows[:-cells] if any(float(row["energy_tail_j"]) for row in rows) else rows
-        energies_j += [float(row["energy_j"]) for row in some or rows]
-        participants += [int(row["participants"]) for row in some or rows]
-    return energies_j, participants
+    energies_j, participants, open_j = list[float](), list[int](), 0.0
+    for federation, rows in enumerate(tables):
+        counted = rows[:-cells] if any(float(row["energy_tail_j"]) for row in rows) else rows
+        counted = counted or rows
+        energies_j += [float(row["energy_j"]) for row in counted]
+        participants += [int(row["participants"]) for row in counted]
+        open_j += running.of(federation, counted)
+    return energies_j, open_j, participants

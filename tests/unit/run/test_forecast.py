@@ -149,6 +149,34 @@ def test_rounds_of_a_day_in_which_devices_also_rest() -> None:
     assert found.wall_s == (10.0 + 2 * 0.5, 10.0 + 144 * 0.5)
 
 
+@pytest.mark.parametrize(
+    ("rounds", "record", "known"),
+    [
+        ({"selector": {"name": "uniform", "count": 4}}, {}, False),
+        ({"selector": {"name": "uniform", "count": 4}}, {"devices": "none"}, False),
+        ({"selector": {"name": "uniform", "count": 4}, "every_s": 60}, {}, True),
+        ({"server": {"name": "fedasync", "concurrency": 4}}, {}, False),
+        ({}, {}, True),
+    ],
+)
+def test_the_joules_of_tails_that_still_run_are_a_range(
+    rounds: dict[str, object], record: dict[str, object], known: bool, tmp_path: Path
+) -> None:
+    """A later round may cut short the tails of devices that the probe sees only once."""
+    shape = scenario(
+        rounds=rounds,
+        record=record,
+        radio={"preset": "nr"},
+        devices={"count": 12, "power": "tr38840"},
+        sessions={"name": "schedule", "count": 1, "rounds": 100},
+    )
+    seen, found = probe(prepare(shape)), simulate(shape, tmp_path / "run").rounds
+    joules = found.energy_j[: seen.energy_rounds].mean()
+    assert seen.energy_j - seen.open_j - 1e-6 <= joules <= seen.energy_j + 1e-6
+    assert (seen.open_j == 0) == known
+    assert (" to " in seen.energy) != known
+
+
 def test_sessions_that_may_end_early() -> None:
     bounded = {"name": "membership", "count": 10, "min_rounds": 5, "max_rounds": 20}
     found = expected(scenario(sessions=bounded))
