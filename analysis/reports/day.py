@@ -192,7 +192,8 @@ def _day_figure(
     )
     curves = {name: 100 * curve for name, curve in curves.items()}
     for name, style in styles.items():
-        top.plot(curves[name].index, curves[name]["mean"], **style)
+        drawn = _with_gaps(curves[name]["mean"], math.nan)
+        top.plot(drawn.index, drawn, **style)
         own = opened[opened["variant"] == name].dropna()
         look = {"markerfacecolor": "white", "markeredgecolor": style["color"], "zorder": style["zorder"] + 2}
         look |= {"markersize": 6.5 if style["linewidth"] > 2 else 4.5, "clip_on": False}
@@ -206,8 +207,23 @@ def _day_figure(
     return figure
 
 
+def _with_gaps(curve: pd.Series, value: float) -> pd.Series:
+    """Insert a value where no round took place for three times the usual time, as in a cell without devices.
+
+    Args:
+        curve: means by hour, ascending.
+    """
+    hours = curve.index.to_numpy(float)
+    apart = np.diff(hours)
+    usual = float(np.median(apart)) if len(apart) else 0.0
+    wide = apart > 3 * usual
+    edges = np.concatenate([hours[:-1][wide] + usual, hours[1:][wide] - usual])
+    return pd.concat([curve, pd.Series(value, index=edges)]).sort_index()
+
+
 def _people(ax: Axes, devices: pd.Series) -> None:
     """Draw the number of devices in a round over the hours."""
+    devices = _with_gaps(devices, 0.0)
     ax.fill_between(devices.index, devices, step="mid", color=EDGE, linewidth=0, zorder=2)
     ax.step(devices.index, devices, where="mid", color=INK, linewidth=1.0, zorder=3)
     whole(ax)

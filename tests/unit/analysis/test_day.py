@@ -14,7 +14,15 @@ from PIL.PngImagePlugin import PngImageFile
 
 from edgefl.analysis.commands.line import main
 from edgefl.analysis.figures.style import variant_styles
-from edgefl.analysis.reports.day import DAY_NUMBERS, OPENINGS, _draw_openings, _notes, _openings, report_day
+from edgefl.analysis.reports.day import (
+    DAY_NUMBERS,
+    OPENINGS,
+    _draw_openings,
+    _notes,
+    _openings,
+    _with_gaps,
+    report_day,
+)
 from edgefl.analysis.runs.load import load_runs
 
 Write = Callable[..., Path]
@@ -65,6 +73,14 @@ def test_the_figure_carries_its_numbers(write_run: Write, tmp_path: Path) -> Non
     assert numbers.loc[("good", 8), "participants"] == 2
     assert numbers.loc["bad"].index.tolist() == [4, 5, 6, 8, 9, 10, 18, 19, 20]
     assert (numbers["accuracy"]["good"] == 0.9).all()
+
+
+def test_no_line_crosses_hours_without_a_round() -> None:
+    """In a cell that is empty from 9:00 to 17:00, lines end and begin there, and no device takes part."""
+    hourly = pd.Series([10.0, 20.0, 30.0, 40.0], index=[8.0, 8.5, 17.0, 17.5])
+    assert _with_gaps(hourly, 0.0).to_dict() == {8: 10, 8.5: 20, 9: 0, 16.5: 0, 17: 30, 17.5: 40}
+    assert _with_gaps(hourly[:2], 0.0).equals(hourly[:2])
+    assert _with_gaps(hourly[:1], 0.0).equals(hourly[:1])
 
 
 def test_what_an_opening_is_worth(write_run: Write) -> None:
