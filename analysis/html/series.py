@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from edgefl.analysis.figures.energy import COLOURS
 from edgefl.analysis.measures.metrics import of_run, training_rounds
 from edgefl.analysis.measures.service import Service
 from edgefl.analysis.page.score_words import said
@@ -16,11 +17,12 @@ MOST_CELLS = 8  # if there are more cells, their mean or sum is shown
 DIGITS = 6
 OVER_CELLS = "The value at a round's number is the mean over the cells that have had so many rounds."
 WEIGHTED = "A mean over cells is that of their latest models, weighted by the devices that each cell serves."
+# column -> words, and the colour of the same share in the bars of energy
 ACTIVITIES = {
-    "energy_rx_j": "receive",
-    "energy_compute_j": "compute",
-    "energy_tx_j": "transmit",
-    "energy_tail_j": "tails of transfers",
+    "energy_rx_j": ("receive", COLOURS["receive_j"]),
+    "energy_compute_j": ("compute", COLOURS["compute_j"]),
+    "energy_tx_j": ("transmit", COLOURS["amplifier_j"]),
+    "energy_tail_j": ("tails of transfers", COLOURS["tail_j"]),
 }
 
 
@@ -165,8 +167,8 @@ def _energy(mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict[str, Any]:
         rounds = rounds.sort_values("end_s")
         if len(mine) == 1:
             spent += [
-                {"label": word, **_thinned(rounds["end_s"], rounds[column].cumsum())}
-                for column, word in ACTIVITIES.items()
+                {"label": word, "look": look, **_thinned(rounds["end_s"], rounds[column].cumsum())}
+                for column, (word, look) in ACTIVITIES.items()
             ]
         else:
             spent.append({"label": label, **_thinned(rounds["end_s"], rounds["energy_j"].cumsum())})

@@ -35,15 +35,17 @@ edgefl.plot = (into, options) => {
     u.ctx.restore();
   };
   const width = Math.max(220, into.clientWidth);
+  const looks = options.lines.map((line, i) => line.look ?? i), words = ["solid", "dashed", "dotted"];
+  const marked = (u, i) => words[i ? Math.min(edgefl.pattern(looks[i - 1]), 2) : 0];
   const plot = new uPlot({
-    width, height: options.height, title: options.title, legend: { show: options.legend !== false, markers: { width: 3, dash: (u, i) => ["solid", "dashed", "dotted"][(i - 1) % 3] } },
+    width, height: options.height, title: options.title, legend: { show: options.legend !== false, markers: { width: 3, dash: marked } },
     cursor: { drag: { x: options.legend !== false, y: false }, points: { size: 6 } },
     scales: { x: { time: false, ...(options.range ? { range: () => options.range } : {}) },
       ...(options.share ? {} : { y: { range: (u, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.08] } }) },
     axes: [across, up],
     series: [{ label: xLabel || "time, s", value: (u, v) => (v === null || v === undefined ? "" : clock ? edgefl.ofDay(v, clock) : +(v / size).toPrecision(6)) },
       ...options.lines.map((line, i) => ({
-        label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(line.look ?? i)), width: 2, dash: edgefl.dashes[edgefl.pattern(line.look ?? i)], spanGaps: true,
+        label: line.label, stroke: () => (line.look === null ? edgefl.css("--ink") : edgefl.colour(looks[i])), width: 2, dash: edgefl.dashes[edgefl.pattern(looks[i])], spanGaps: true,
         points: { show: false }, paths: options.step ? uPlot.paths.stepped({ align: 1 }) : undefined,
         value: (u, v) => (v === null || v === undefined ? "" : options.share ? `${(100 * v).toFixed(1)}\u00a0%` : edgefl.amount(v)),
       }))],
