@@ -135,8 +135,12 @@ def _accuracy(runs: Runs, mine: Sequence[tuple[str, Any, pd.DataFrame]]) -> dict
 
 
 def _mean_of_cells(rounds: pd.DataFrame, service: Service) -> dict[str, Any]:
-    """Average the cells' latest accuracies at each end of a round, weighted by the devices that each cell serves."""
-    times_s = np.unique(rounds.loc[rounds["accuracy"].notna(), "end_s"].to_numpy(float))
+    """Average the cells' latest accuracies, weighted by devices, at ends of rounds and when cells' devices change."""
+    tested_s = np.unique(rounds.loc[rounds["accuracy"].notna(), "end_s"].to_numpy(float))
+    times_s = tested_s
+    if rounds["cell"].nunique() > 1:
+        moved_s = service.changes_s
+        times_s = np.union1d(tested_s, moved_s[moved_s > tested_s.min(initial=np.inf)])
     return _thinned(pd.Series(times_s), pd.Series(service.accuracy(rounds, times_s)))
 
 

@@ -28,8 +28,8 @@ class MovingRun:
         served: cells with a server, beginning with the cell whose curve is drawn.
         classes: class -> [devices] whether each device belongs to the class.
         handovers: time_s of each handover, and the device's index in places_m.
-        curve: start_s and value of the cell's training rounds, where the value is accuracy in percent or, without
-            training, joules spent so far; curve_name is the value's name.
+        curve: end_s of the cell's training rounds, and the value that holds from then on: accuracy in percent or,
+            without training, joules spent so far; curve_name is the value's name.
         sessions: start_s of each of the cell's sessions, and a description of the session's devices.
         clock: the run's clock, which shows the hour of the day or the time since the start.
     """
@@ -89,7 +89,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
     positions = of_run(runs.positions, run)
     rounds = training_rounds(of_run(runs.rounds, run))
     served = sorted(rounds["cell"].unique().tolist())
-    mine = rounds[rounds["cell"] == cell].sort_values("start_s")
+    mine = rounds[rounds["cell"] == cell].sort_values("end_s")
     if mine.empty:
         raise ValueError(f"no rounds of cell {cell}; cells with rounds: {', '.join(map(str, served))}")
     curve, name = mine.assign(value=100 * mine["accuracy"]), f"Test accuracy of cell {cell}'s model (%)"
@@ -118,7 +118,7 @@ def moving_run(runs: Runs, cell: int) -> MovingRun:
         served=[cell, *(other for other in served if other != cell)],
         classes=classes,
         handovers=(moved["time_s"].to_numpy(float), np.searchsorted(ids, moved["device"].to_numpy(int))),
-        curve=curve[["start_s", "value"]].dropna(),
+        curve=curve[["end_s", "value"]].dropna(),
         curve_name=name,
         sessions=[
             (float(start_s), _most(str(devices), ids, of))

@@ -42,6 +42,16 @@ class Service:
         """Read the served devices from the tables of one run, a row of `runs.info`."""
         return cls(of_run(runs.sessions, run), of_run(runs.events, run))
 
+    @property
+    def changes_s(self) -> np.ndarray:
+        """The ascending times at which the number of devices that a cell serves may change."""
+        times_s, starts_s = (
+            one.to_numpy(float) for one in (self._events["time_s"], self._sessions["start_s"])
+        )
+        if "interruption_s" in self._events:
+            times_s = np.append(times_s, times_s + self._events["interruption_s"].fillna(0.0))
+        return np.union1d(times_s, starts_s)
+
     def at(self, cell: int, times_s: np.ndarray) -> np.ndarray:
         """Count the devices that a cell serves at given times; 0 before the cell's first session."""
         events = self._events

@@ -69,13 +69,11 @@ class _MovingDrawing:
         day = self._day
         self._map.show(*day.at(time_s), *day.trails(time_s), day.handed_over(time_s))
         self._clock.set_text(day.clock.words(time_s))
-        now = float(np.interp(time_s, day.curve["start_s"], day.curve["value"]))
-        past = day.curve["start_s"] <= time_s
+        past = day.curve[day.curve["end_s"] <= time_s]
         line, dot, *cursors = self._cursors
-        line.set_data(
-            [*self._place(day.curve["start_s"][past]), self._place(time_s)], [*day.curve["value"][past], now]
-        )
-        dot.set_data([self._place(time_s)], [now])
+        now = past["value"].iloc[-1:]
+        line.set_data([*self._place(past["end_s"]), *self._place(0 * now + time_s)], [*past["value"], *now])
+        dot.set_data(self._place(0 * now + time_s), now)
         for cursor in cursors:
             cursor.set_xdata([self._place(time_s)] * 2)
 
@@ -104,8 +102,9 @@ class _MovingDrawing:
         )
         begin, end = place(0.0), place(float(day.times_s[-1]))
         values = day.curve["value"]
-        top.plot(place(day.curve["start_s"]), values, color=colour, alpha=0.28, linewidth=1.6)
-        (line,) = top.plot([], [], color=colour, linewidth=2.2, solid_capstyle="round")
+        look: dict[str, Any] = {"color": colour, "drawstyle": "steps-post"}
+        top.plot(place(day.curve["end_s"]), values, alpha=0.28, linewidth=1.6, **look)
+        (line,) = top.plot([], [], linewidth=2.2, solid_capstyle="round", **look)
         (dot,) = top.plot([], [], "o", color=colour, markersize=6, markeredgecolor="white")
         if "(%)" in day.curve_name:
             top.set_ylim(10 * math.floor(float(values.min()) / 10), 100)
@@ -115,7 +114,7 @@ class _MovingDrawing:
         for start, until, (_, words) in zip(starts, [*starts[1:], end], day.sessions, strict=True):
             top.axvline(start, color=SOFT, linewidth=0.7, linestyle=":")
             if until - start > NARROWEST * (end - begin):
-                look: dict[str, Any] = {"fontsize": 9, "linespacing": 0.95, "color": SOFT}
+                look = {"fontsize": 9, "linespacing": 0.95, "color": SOFT}
                 note(top, words.replace(" ", "\n"), (start, 1.0), (1, 3), top=True, **look)
         lines = [axes.axvline(begin, color=INK, linewidth=0.9, alpha=0.7) for axes in (top, bottom)]
         self._draw_people(bottom, colour)

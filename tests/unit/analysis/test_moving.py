@@ -97,6 +97,19 @@ def test_the_clock_hides_nothing_in_a_corner(write_run: Write) -> None:
     assert there[1] + 6 < drawn._clock.get_window_extent().y0, "a dot is 6 pixels high and wide"
 
 
+@pytest.mark.parametrize(("time_s", "shown"), [(0.0, []), (5.0, [50.0]), (3600.0, [50.0]), (4000.0, [60.0])])
+def test_an_accuracy_holds_until_the_next_round_ends(
+    write_run: Write, time_s: float, shown: list[float]
+) -> None:
+    """Rounds end 5 s after each hour; the accuracy does not rise between them."""
+    drawn = moving._MovingDrawing(day_of(run(write_run)))
+    drawn.show(time_s)
+    line, dot, *_ = drawn._cursors
+    assert list(dot.get_ydata()) == pytest.approx(shown)
+    assert line.get_drawstyle() == "steps-post"
+    assert len(line.get_xdata()) == (0 if not shown else 2 if time_s < 4000 else 3)
+
+
 def test_a_film_has_more_frames_where_people_move(write_run: Write) -> None:
     day = day_of(run(write_run))
     still = day.places_m.copy()

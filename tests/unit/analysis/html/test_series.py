@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from edgefl.analysis import load_runs
-from edgefl.analysis.html.series import OVER_CELLS, WEIGHTED, charts, population
+from edgefl.analysis.html.series import OVER_CELLS, WEIGHTED, charts, population, timeline
 from edgefl.analysis.runs.load import Runs
 
 
@@ -92,6 +92,19 @@ def test_a_caption_says_what_its_view_averages(write_run: Callable[..., Path]) -
     assert [chart["views"][-1]["about"] for chart in drawn] == [OVER_CELLS] * 4
     one = load_runs(write_run("c", rounds[:1], [{"session": 1}]))
     assert {view["about"] for chart in charts(one) for view in chart["views"]} == {""}
+
+
+def test_a_mean_over_cells_changes_when_a_device_does(write_run: Callable[..., Path]) -> None:
+    """Each cell serves one device, until cell 0's goes to cell 1 at 3 s, with an interruption of half a second."""
+    rounds = [
+        {"session": 1, "round": 1, "cell": cell, "end_s": 1.0, "accuracy": 0.5 + 0.2 * cell}
+        for cell in (0, 1)
+    ]
+    went = {"time_s": 3.0, "event": "handover", "device": 4, "cell": 1, "from_cell": 0, "interruption_s": 0.5}
+    sessions = [{"session": 1, "cell": cell, "start_s": 0.0, "devices": str(4 + cell)} for cell in (0, 1)]
+    runs = load_runs(write_run("a", rounds, sessions, events=[went]))
+    mean = timeline(runs, next(runs.info.itertuples()))["accuracy"]
+    assert dict(zip(mean["x"], mean["y"], strict=True)) == {1.0: 0.6, 3.0: 0.7, 3.5: 0.7}
 
 
 def accuracy_lines(runs: Runs) -> list[str]:
