@@ -4,6 +4,7 @@ The first counts weight the cells' models in averages. Devices in service are in
 and charged.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +20,7 @@ from edgefl.analysis.runs.vocabulary import CONDITIONS, HANDOVER
 COMING = ("arrival", "switched_on", "battery_back", HANDOVER)
 LEAVING = ("departure", "switched_off", "battery_empty")
 WAITING = "waiting_for_devices"
+STARTS = "session_start"
 MOVES = ("arrival", "departure", HANDOVER)
 
 
@@ -31,11 +33,13 @@ class Service:
     """
 
     def __init__(self, sessions: pd.DataFrame, events: pd.DataFrame) -> None:
-        known = [
-            name for name in ("time_s", "event", "cell", "from_cell", "interruption_s") if name in events
-        ]
+        some = ("row", "time_s", "event", "cell", "from_cell", "interruption_s")
+        events = events.assign(row=np.arange(len(events)))
         self._sessions = sessions
-        self._events = events.loc[_acts(events) | (events["event"] == HANDOVER).to_numpy(), known]
+        self._events = events.loc[
+            _acts(events) | (events["event"] == HANDOVER).to_numpy(),
+            [name for name in some if name in events],
+        ]
 
     @classmethod
     def of(cls, runs: Runs, run: Any) -> "Service":
@@ -53,39 +57,59 @@ class Service:
         return np.union1d(times_s, starts_s)
 
     def at(self, cell: int, times_s: np.ndarray) -> np.ndarray:
-        """Count the devices that a cell serves at given times; 0 before the cell's first session."""
-        events = self._events
-        here = events["cell"] == cell
-        coming, leaving = (here & events["event"].isin(words) for words in (COMING, LEAVING))
-        if "from_cell" in events:
-            leaving |= (events["from_cell"] == cell) & (events["event"] == HANDOVER)
-        comes_s = events.loc[coming, "time_s"]
-        if (
-            "interruption_s" in events
-        ):  # after a handover, a cell serves the device once the interruption is over
-            comes_s = comes_s + events.loc[coming, "interruption_s"].fillna(0.0)
-        changes = pd.concat(
-            [comes_s.to_frame("time_s").assign(by=1), events.loc[leaving, ["time_s"]].assign(by=-1)]
-        ).sort_values("time_s", kind="stable")
-        changed_s, sums = changes["time_s"].to_numpy(float), np.append(0.0, changes["by"].cumsum())
+        """Count the devices that a cell serves at given times; 0 before the cell's first session.
 
-        mine = self._sessions[self._sessions["cell"] == cell]
-        known = pd.DataFrame(
-            {"time_s": mine["start_s"], "many": mine["devices"].astype(str).str.split().str.len()}
-        )
-        empty = events.loc[here & (events["event"] == WAITING), ["time_s"]].assign(many=0)
-        known = pd.concat([empty, known], ignore_index=True).sort_values("time_s", kind="stable")
-        known_s = known["time_s"].to_numpy(float)
-        if not len(known_s):
+        A device that comes or leaves at the instant at which a session starts is in the session's list if its event
+        is before the session's in events.csv.
+        """
+        changes, known = self._changes(cell), self._known(cell)
+        if known.empty:
             return np.zeros(len(times_s))
-
-        def until(at_s: np.ndarray) -> np.ndarray:
-            return sums[np.searchsorted(changed_s, at_s, side="right")]
-
+        changed_s, rows = changes["time_s"].to_numpy(float), changes["row"].to_numpy()
+        sums = np.append(0.0, changes["by"].cumsum())
+        known_s = known["time_s"].to_numpy(float)
+        ties = zip(*(np.searchsorted(changed_s, known_s, side) for side in ("left", "right")), strict=True)
+        counted = [
+            first + np.searchsorted(rows[first:after], row)
+            for (first, after), row in zip(ties, known["row"], strict=True)
+        ]
         latest = np.searchsorted(known_s, times_s, side="right") - 1
         since = np.maximum(latest, 0)
-        many = known["many"].to_numpy(float)[since] + until(times_s) - until(known_s[since])
+        now = sums[np.searchsorted(changed_s, times_s, side="right")]
+        many = known["many"].to_numpy(float)[since] + now - sums[counted][since]
         return np.where(latest >= 0, np.maximum(many, 0.0), 0.0)
+
+    def _changes(self, cell: int) -> pd.DataFrame:
+        """List when a cell begins (by: 1) or ceases (-1) to serve a device, in order of time and row."""
+        events = self._events
+        here = events["cell"] == cell
+        coming, leaving = (events[here & events["event"].isin(words)] for words in (COMING, LEAVING))
+        if "from_cell" in events:
+            leaving = pd.concat(
+                [leaving, events[(events["from_cell"] == cell) & (events["event"] == HANDOVER)]]
+            )
+        comes_s = coming["time_s"]
+        if "interruption_s" in events:
+            # after a handover, a cell serves the device once the interruption is over
+            comes_s = comes_s + coming["interruption_s"].fillna(0.0)
+        changes = pd.concat([coming.assign(time_s=comes_s, by=1), leaving.assign(by=-1)])
+        return changes[["time_s", "row", "by"]].sort_values(["time_s", "row"])
+
+    def _known(self, cell: int) -> pd.DataFrame:
+        """List how many devices a cell serves at the start of each session, and when it waits for devices."""
+        events = self._events[self._events["cell"] == cell]
+        sessions = self._sessions[self._sessions["cell"] == cell]
+        starts = events[events["event"] == STARTS]
+        row_at = dict(zip(starts["time_s"], starts["row"], strict=True))
+        known = pd.DataFrame(
+            {
+                "time_s": sessions["start_s"],
+                "row": sessions["start_s"].map(row_at).fillna(math.inf),
+                "many": sessions["devices"].astype(str).str.split().str.len(),
+            }
+        )
+        empty = events.loc[events["event"] == WAITING, ["time_s", "row"]].assign(many=0)
+        return pd.concat([empty, known]).sort_values("time_s", kind="stable")
 
     def mean(self, of_cells: Mapping[int, np.ndarray], times_s: np.ndarray) -> np.ndarray:
         """Average the cells' values at given times, weighted by devices served; skip NaN (a cell without a value).

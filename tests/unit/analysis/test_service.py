@@ -47,6 +47,21 @@ def test_devices_are_counted_from_the_sessions_list_by_the_events_since() -> Non
     assert service.at(2, AT_S).tolist() == [0] * 10, "a cell without sessions serves no device"
 
 
+def test_events_at_the_instant_of_a_session_start_count_in_the_order_of_rows() -> None:
+    """Device 1 leaves before the session of 40 s starts, so it is not in its list; device 3 comes after."""
+    rows = [
+        (0.0, "session_start", None, 0),
+        (40.0, "departure", 1, 0),
+        (40.0, "session_end", None, 0),
+        (40.0, "session_start", None, 0),
+        (40.0, "arrival", 3, 0),
+        (50.0, "departure", 3, 0),
+    ]
+    events = pd.DataFrame(rows, columns=["time_s", "event", "device", "cell"])
+    sessions = pd.DataFrame({"cell": 0, "start_s": [0.0, 40.0], "devices": ["1 2", "2"], "session": [1, 2]})
+    assert Service(sessions, events).at(0, np.array([39.0, 40.0, 45.0, 50.0])).tolist() == [2, 2, 2, 1]
+
+
 def test_devices_that_are_off_or_empty_do_not_count_when_they_move_or_are_switched() -> None:
     """In a single cell, every event names the cell: device 5 arrives while it is off, and 6 is off while it is empty.
 
