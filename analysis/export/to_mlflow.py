@@ -6,6 +6,7 @@ import shlex
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,9 @@ def write(study: StudyRecord, out: Path) -> Exported:
     new = [record for record in study.runs if record.key not in there]
     for record in new:
         _write_run(client, experiment, parent, record)
-    look = f"mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{database}')}"
+    # the extra installs MLflow without its web page, which needs Flask
+    first = "" if find_spec("flask") else "pip install mlflow && "
+    look = f"{first}mlflow ui --backend-store-uri {shlex.quote(f'sqlite:///{database}')}"
     return Exported(study, database, len(new), len(study.files), look)
 
 

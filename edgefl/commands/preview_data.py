@@ -122,7 +122,7 @@ class Preview:
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
             f"simulated time  {forecast.simulated_s.text(simulated_time)}{guess}",
-            f"a round         {costs}; {forecast.payload_bits / 1e6:.3g} Mbit per transfer"
+            f"a round         {costs}; {forecast.transfer} per transfer"
             f"{' (codecs would send fewer)' * forecast.coded}",
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]

@@ -24,6 +24,7 @@ SIGNAL = LinearSegmentedColormap.from_list("signal", ["#a9b4be", "#ffffff"])  # 
 SHADES = "Blues"
 SAME_DB = 0.5  # if the SNR varies less than this over the map, the bar has one tick
 MOST_CELLS = 5  # maximum number of cells drawn as lines; more are drawn as a heat map
+SHORTEST_M = 1.0  # length of the shortest track that is drawn
 MOST_LABELS = 20  # maximum number of labels that are named
 FAINT, STRONG, MANY = 0.25, 0.7, 60  # opacity of tracks of MANY or more devices; highest opacity
 
@@ -91,11 +92,16 @@ def _map(figure: Figure, preview: Preview) -> MapDrawing:
 
 
 def _ways(preview: Preview) -> list[np.ndarray]:
-    """Return devices' tracks as lines [points, 2], cut where a device rests or jumps to the map's other side."""
+    """Return devices' tracks as lines [points, 2], cut where a device rests or jumps to the map's other side.
+
+    Tracks shorter than SHORTEST_M are left out, as a picture cannot show them.
+    """
     lines = []
     for track_m in preview.tracks_m.transpose(1, 0, 2):
         length_m = np.hypot(*np.diff(track_m, axis=0).T)
-        moves = (length_m > 0.5) & (length_m < 0.6 * preview.reach_m)
+        moves = (length_m > 0.001) & (length_m < 0.6 * preview.reach_m)
+        if length_m[moves].sum() < SHORTEST_M:
+            continue
         edges = np.flatnonzero(np.diff(np.concatenate([[False], moves, [False]])))
         lines += [track_m[begin : end + 1] for begin, end in edges.reshape(-1, 2)]
     return lines

@@ -54,7 +54,7 @@ class Forecast:
 
     Attributes:
         devices: number of devices. about: extra lines of description. notes: notes on settings that are allowed but
-            probably unintended. payload_bits: bits of a transfer, in the first federation if there are several.
+            probably unintended. payload_bits: bits of a transfer, of the smallest and the largest federation's.
             memory_bytes: estimated memory of the run. All of these attributes are empty if the run was not built.
         probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
     """
@@ -63,7 +63,7 @@ class Forecast:
     devices: int = 0
     about: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    payload_bits: int = 0
+    payload_bits: Range = field(default=Range(0, 0))
     memory_bytes: float = field(default=math.nan, compare=False)
     probe: Probe = UNTRIED
     own: float = 1.0
@@ -97,6 +97,11 @@ class Forecast:
         return self.simulated_s.least == max(own.latest_end_s for own in self.scenario.by_federation.values())
 
     @property
+    def transfer(self) -> str:
+        """The size of a transfer, of the smallest and the largest federation's."""
+        return f"{self.payload_bits.text(lambda bits: f'{bits / 1e6:.3g}')} Mbit"
+
+    @property
     def coded(self) -> bool:
         """Whether fewer bits are sent than `payload_bits`, which the probe's first rounds may not show."""
         return any(_coded(own.learning) for own in self.scenario.by_federation.values())
@@ -121,7 +126,7 @@ class Forecast:
         known = {
             "devices": self.devices,
             "cells": self.scenario.layout.cells,
-            "payload_bits": self.payload_bits,
+            "payload_bits": self.payload_bits.most,
             "memory_bytes": self.memory_bytes,
         }
         if self.probe is UNTRIED:
@@ -203,12 +208,13 @@ def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
     worlds = run.world.by_federation.items()
     added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)
     loads = scenario.trains and "torch" not in sys.modules
+    bits = [run.learner_of(name).payload_bits for name in run.world.by_federation]
     return Forecast(
         scenario,
         devices=run.world.count,
         about=tuple(_about(run, learner)),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
-        payload_bits=learner.payload_bits,
+        payload_bits=Range(min(bits), max(bits)),
         memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
         probe=probe,
     )

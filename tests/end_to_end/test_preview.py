@@ -410,3 +410,25 @@ def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> Non
     """)
     preview = make_preview(load(still))
     assert _explained(preview) == f"Dots: devices, which do not move{said}."
+
+
+def test_devices_that_walk_far_in_small_steps_have_tracks() -> None:
+    """In 5 s at 2 m/s they walk 10 m, but less than half a metre between two of the preview's times."""
+    walk = sections("""
+        name=walk; devices={count: 2, mobility: {name: random_waypoint, speed_min_m_s: 2, speed_max_m_s: 2}}
+        duration_s=5; workload={payload_bits: 1000, flops_per_sample: 1}
+        sessions={name: interval, length_s: 5}
+    """)
+    preview = make_preview(load(walk))
+    assert np.hypot(*np.diff(preview.tracks_m, axis=0).transpose(2, 0, 1)).max() < 0.5
+    assert _explained(preview) == "Dots: devices at the start; lines: their tracks."
+
+
+def test_the_bits_of_each_federation_are_told() -> None:
+    both = sections("""
+        name=both; devices.count=4; federations.a={share: 0.5}; sessions={name: schedule, count: 1, rounds: 1}
+        federations.b={share: 0.5, workload: {payload_bits: 3e6, flops_per_sample: 1}}
+        workload={payload_bits: 1e6, flops_per_sample: 1}
+    """)
+    (told,) = (line for line in make_preview(load(both)).lines("") if line.startswith("a round "))
+    assert told.endswith("; 1 to 3 Mbit per transfer")

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from edgefl.analysis import compare
-from edgefl.analysis.export import export
+from edgefl.analysis.export import export, to_mlflow
 from edgefl.analysis.export.records import study_of
 
 SCENARIO = "name: demo\nlearning:\n  local: {lr: 0.05}\n  algorithm: {name: fedprox, mu: 1.0}\n"
@@ -207,6 +207,17 @@ def test_the_command_to_look_can_be_pasted_for_any_folder(
         installed(tool)
     out = tmp_path / "it's an export"
     assert shlex.split(export(study, tool, out).look)[-1] == last.format(out=out)
+
+
+@pytest.mark.usefixtures("rendered")
+@pytest.mark.parametrize(("flask", "first"), [(None, "pip install mlflow && mlflow ui "), (1, "mlflow ui ")])
+def test_the_page_of_mlflow_needs_more_than_the_extra(
+    study: Path, tmp_path: Path, flask: object, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The extra installs mlflow-skinny, whose `mlflow ui` fails without Flask."""
+    installed("mlflow")
+    monkeypatch.setattr(to_mlflow, "find_spec", lambda name: flask)
+    assert export(study, "mlflow", tmp_path).look.startswith(first)
 
 
 def read(path: Path) -> tuple[str, dict[str, str], list[dict[str, str]]]:
