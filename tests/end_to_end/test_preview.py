@@ -401,7 +401,13 @@ def test_a_hundred_devices_take_at_most_five_seconds(tmp_path: Path) -> None:
     assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 5.0
 
 
-@pytest.mark.parametrize(("mobility", "said"), [("static", ""), ("random_waypoint", " in the time shown")])
+@pytest.mark.parametrize(
+    ("mobility", "said"),
+    [
+        ("static", ""),
+        ("{name: random_waypoint, speed_min_m_s: 1, speed_max_m_s: 2}", " in the time shown"),
+    ],
+)
 def test_devices_that_walk_are_not_called_still(mobility: str, said: str) -> None:
     """For pedestrians, the preview only notes that they do not move in the time shown, a round of milliseconds."""
     still = sections(f"""
