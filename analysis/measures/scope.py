@@ -108,7 +108,7 @@ def variants_of(info: pd.DataFrame, reference: str | None) -> list[str]:
 
 
 def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") -> str:
-    """Mark sessions in the new columns `in_scope`, those of a headline, and `left_out`; describe the headline's.
+    """Mark sessions in the new columns `in_scope`, those of a headline, `shared` and `left_out`; describe the scope.
 
     Only sessions that all variants have with the same seed are compared (column `measured` of `session_kinds`). Of
     these, a headline averages the recurring sessions, or else the sessions after the pilot, or else the pilot: the
@@ -130,7 +130,7 @@ def scope_of(detail: pd.DataFrame, notes: list[str], recurring: str = "labels") 
     if not any(complete):
         raise ValueError(_nothing_shared(detail, min(seeds - set(detail.loc[shared[-1], "seed"]))))
     chosen = complete.index(True)
-    scope, detail["in_scope"] = kinds[chosen][0], shared[chosen]
+    scope, detail["in_scope"], detail["shared"] = kinds[chosen][0], shared[chosen], shared[-1]
     usual = pd.concat([some for _, some in kinds[: chosen + 1]], axis=1).any(axis=1)
     if scope != kinds[0][0] and not pilot.all():
         what = "repeats the labels" if recurring == "labels" else "has the population"

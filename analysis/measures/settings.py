@@ -24,50 +24,65 @@ def seeds_of(by_setting: Settings, notes: list[str]) -> list[int]:
     return common
 
 
-def rounds_of(runs: Runs, seeds: list[int], wanted: Sequence[int] | None) -> pd.DataFrame:
-    """Keep a setting's rounds of given seeds and given sessions."""
-    for path in roundless(runs):
-        raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
-    rounds = runs.rounds[runs.rounds["seed"].isin(seeds)]
-    missing = set(wanted or ()) - set(rounds["session"])
-    if missing:
-        raise ValueError(f"{runs.path} has no {numbered('session', missing)}")
-    return rounds if wanted is None else rounds[rounds["session"].isin(wanted)]
+def rounds_of(
+    by_setting: Settings, seeds: list[int], wanted: Sequence[int] | None, notes: list[str]
+) -> Iterator[pd.DataFrame]:
+    """Yield each setting's rounds of given seeds, and of given sessions or, after training, of a headline's sessions.
+
+    A session of one setting's headline is compared in all settings in which the variants have it.
+    """
+    some = []
+    for runs in by_setting.values():
+        for path in roundless(runs):
+            raise ValueError(f"{path} has no rounds: simulate at least one session in every setting")
+        some.append(runs.rounds[runs.rounds["seed"].isin(seeds)])
+        if missing := set(wanted or ()) - set(some[-1]["session"]):
+            raise ValueError(f"{runs.path} has no {numbered('session', missing)}")
+    if wanted is not None:
+        yield from (rounds[rounds["session"].isin(wanted)] for rounds in some)
+    elif by_setting.trained:
+        yield from _compared(by_setting, some, notes)
+    else:
+        yield from some
+
+
+def _compared(by_setting: Settings, some: list[pd.DataFrame], notes: list[str]) -> Iterator[pd.DataFrame]:
+    """Yield those of each setting's rounds that are compared; note the sessions that are left out."""
+    details = []
+    for runs, rounds in zip(by_setting.values(), some, strict=True):
+        own = runs.sessions[runs.sessions["seed"].isin(rounds["seed"])]
+        details.append(metrics.session_kinds(rounds, own))
+        scope_of(details[-1], [])
+    every = {session for one in details for session in one.loc[one["in_scope"], "session"]}
+    for setting, one, rounds in zip(by_setting, details, some, strict=True):
+        others = every - set(one.loc[one["in_scope"], "session"])
+        compared = one["in_scope"] | (one["shared"] & one["session"].isin(others))
+        told = left_out(one.assign(left_out=one["left_out"] & ~compared))
+        notes += [f"{named(setting)}: {note}" for note in told]
+        yield rounds.merge(one.loc[compared, metrics.SESSION], on=metrics.SESSION)
 
 
 def accuracies(
     runs: Runs,
     rounds: pd.DataFrame,
-    seeds: list[int],
     variants: list[str],
-    wanted: Sequence[int] | None,
     first_rounds: int,
     reference: str | None,
-) -> tuple[pd.DataFrame, list[str]]:
+) -> pd.DataFrame:
     """Average a setting's accuracy over the first rounds of each session; one row per session, with its lead.
 
     No variant is best or leads if the variants have different servers, whose rounds mean different things.
-
-    Returns:
-        the rows, and a note on sessions that are left out because some variants lack them.
     """
     if not rounds["accuracy"].notna().any():
         raise ValueError(f"the runs in {runs.path} have no accuracy, but the runs in other settings have one")
-    notes = list[str]()
-    if wanted is None:
-        detail = metrics.session_kinds(rounds, runs.sessions[runs.sessions["seed"].isin(seeds)])
-        scope_of(detail, [])
-        notes = left_out(detail)
-        shared = detail.loc[detail["in_scope"], metrics.SESSION]
-        rounds, wanted = rounds.merge(shared, on=metrics.SESSION), sorted(shared["session"].unique())
     first = Costs.of(metrics.accuracy_first_rounds(rounds, first_rounds), ["accuracy_first"], ["session"])
     table = first.wide({"accuracy_first": ""}, variants, ("mean", "std"))
     counts = first.table([], variants).groupby("session")["seeds"].min()
     table = table.assign(averaged_rounds=metrics.fewest_first_rounds(rounds, first_rounds), seeds=counts)
-    table = table.reindex([int(session) for session in wanted]).reset_index(names="session")
+    table = table.reindex(sorted(rounds["session"].unique())).reset_index(names="session")
     several = several_servers(runs.info)
     _add_leads(table, first, variants, None if several else reference)
-    return (table.assign(best="") if several else table), notes
+    return table.assign(best="") if several else table
 
 
 def costs(rounds: pd.DataFrame, variants: list[str]) -> pd.DataFrame:

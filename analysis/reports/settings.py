@@ -100,15 +100,14 @@ def _measured(
 ) -> tuple[pd.DataFrame, set[Any]]:
     """Measure each setting; return the rows of all settings, and the sessions that these rows show."""
     parts, shown, axes = [], set[Any](), [axis for axis, _ in next(iter(by_setting))]
-    for setting, own in by_setting.items():
+    of_each = numbers.rounds_of(by_setting, seeds, sessions, notes)
+    for (setting, own), rounds in zip(by_setting.items(), of_each, strict=True):
         if [axis for axis, _ in setting] != axes:
             raise ValueError(f"{own.path} differs in axes from other settings: give one study's folder")
         if missing := [name for name in variants if name not in set(own.info["variant"])]:
             notes.append(f"no completed run of {', '.join(missing)} in {named(setting)}")
-        rounds = numbers.rounds_of(own, seeds, sessions)
         if by_setting.trained:
-            part, told = numbers.accuracies(own, rounds, seeds, variants, sessions, first_rounds, reference)
-            notes += [f"{named(setting)}: {note}" for note in told]
+            part = numbers.accuracies(own, rounds, variants, first_rounds, reference)
             shown |= set(part["session"])
         else:
             part = numbers.costs(rounds, variants)

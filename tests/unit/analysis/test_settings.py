@@ -117,6 +117,17 @@ def test_a_session_that_a_variant_lacks_with_one_seed_is_compared_with_the_other
     assert table["lead"].to_dict() == pytest.approx({2: 0.2, 3: 0.2})
 
 
+def test_a_session_compared_in_one_setting_is_compared_in_all(write_run: Write) -> None:
+    """At 0.3 session 3 recurs, at 0.9 the runs end after session 2, which is shown for both settings."""
+    scores = {("0.3", "ours", 1): [0.5, 0.6], ("0.3", "other", 1): [0.4, 0.5]}
+    root = write_grid(write_run, {**scores, ("0.9", "ours", 1): [0.7], ("0.9", "other", 1): [0.8]})
+    found = compare_settings(root)
+    assert found.sessions == (2, 3)
+    shown = found.table.set_index(["alpha", "session"])["ours_mean"]
+    assert shown.to_dict() == pytest.approx({("0.3", 2): 0.5, ("0.3", 3): 0.6, ("0.9", 2): 0.7})
+    assert not any("left out" in note for note in found.notes)
+
+
 def test_settings_with_fewer_rounds_are_named(write_run: Write) -> None:
     """With alpha 0.3 `other` ends after one round, of accuracy 0.5, so `ours` also counts with one round, of 0.6."""
     runs = {
