@@ -82,9 +82,11 @@ class Forecast:
     @property
     def rounds(self) -> Range:
         """The number of rounds of all federations together."""
-        return Range(
-            *(sum(counts) for counts in zip(*(rounds for rounds, _ in self._courses()), strict=True))
-        )
+        least, most = map(sum, zip(*(rounds for rounds, _ in self._courses()), strict=True))
+        if any(named_days(None, self.scenario.devices).values()):
+            # there are no rounds while a cell's devices are elsewhere, and rounds take less time while devices rest
+            least = min(self.probe.rounds, least)
+        return Range(least, most)
 
     @property
     def simulated_s(self) -> Range:
@@ -109,11 +111,8 @@ class Forecast:
     @property
     def wall_s(self) -> Range:
         """The wall time of this run, without training that is reused from another run."""
-        probe, rounds = self.probe, self.rounds
-        if any(named_days(None, self.scenario.devices).values()):
-            # devices may set out in the first rounds and rest for the rest of the day, in which rounds cost little
-            rounds = Range(min(probe.rounds, rounds.least), rounds.most)
-        each_s = (probe.start_wall_s + number * probe.round_wall_s for number in rounds)
+        probe = self.probe
+        each_s = (probe.start_wall_s + number * probe.round_wall_s for number in self.rounds)
         return Range(*(self.own * wall_s if self.own else 0.0 for wall_s in each_s))
 
     @property

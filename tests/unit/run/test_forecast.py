@@ -137,15 +137,16 @@ def test_a_duration_by_its_grid_in_all_cells() -> None:
     assert expected(day, replace(PROBE, latency_s=120.0)).rounds == (720, 720)
 
 
-def test_rounds_of_a_day_in_which_devices_also_rest() -> None:
-    """The first rounds may be those in which all devices walk, so they bound the wall time of the others."""
+def test_rounds_of_a_day_in_which_devices_also_rest_or_leave() -> None:
+    """A cell may be empty for hours, and the first rounds may be those in which all devices walk."""
     shape = {
         "duration_s": 86_400.0,
         "rounds": {"every_s": 600},
         "sessions": {"name": "daily", "at_hours": [8]},
     }
     found = expected(scenario(**shape, devices={"count": 2, "mobility": "attraction"}))
-    assert found.rounds == (144, 144)
+    assert found.rounds == (2, 144)
+    assert "  rounds          2 to 144" in found.costs()
     assert found.wall_s == (10.0 + 2 * 0.5, 10.0 + 144 * 0.5)
 
 
