@@ -105,16 +105,16 @@ class Reading:
             )
         weights = "each device" if self.by == "devices" else "each test sample"
         return [
-            f"Before and final are means of up to {TAIL} rounds of one concept, dip is the lowest {what} {interval},"
-            " and 1 round, ... are the accuracies that many rounds after the drift's last step;"
-            f" {weights} counts equally.",
+            f"Before and final are means of a concept's last {TAIL} rounds, or of its second half if it is shorter"
+            f" than {SETTLED}, dip is the lowest {what} {interval}, and 1 round, ... are the accuracies that many"
+            f" rounds after the drift's last step; {weights} counts equally.",
             "Recovery is counted in rounds, simulated time and energy of all devices, from the last step of the drift"
             f" until {rule} (∞: not within the run).",
         ]
 
 
 AFTER = (1, 10, 40, 80)  # rounds after the drift's last step at which accuracy is reported
-TAIL = 20  # number of rounds whose mean is a level, before the drift and at the end
+TAIL = 20  # the most rounds whose mean is a level, before the drift and at the end
 SETTLED = 2 * TAIL  # number of rounds after which the final level is not part of the dip
 PLAIN = Reading()
 
@@ -184,9 +184,9 @@ def drift_figures(
     """Measure each change of concept of each run.
 
     Accuracy is the column `accuracy`, the mean over tests on each device present (F's generalized accuracy), or
-    `accuracy_by_samples` if the reading averages by samples. Levels are means over up to 20 rounds of one
-    concept. `reading` defines dip and recovery. (F counts rounds until "a steady state" and gives no rule; a model
-    that has lost nothing, such as F's Oracle, needs 0 rounds in F and here.)
+    `accuracy_by_samples` if the reading averages by samples. Levels are means over a concept's last 20 rounds, or
+    over its second half if it has fewer than 40. `reading` defines dip and recovery. (F counts rounds until "a
+    steady state" and gives no rule; a model that has lost nothing, such as F's Oracle, needs 0 rounds in F and here.)
 
     Args:
         rounds: training rounds, as `numbered` returns them.
@@ -234,10 +234,10 @@ def _series(run: pd.DataFrame) -> dict[str, np.ndarray]:
 
 
 def _measure(series: dict[str, np.ndarray], change: Change, since: int, reading: Reading) -> dict[str, float]:
-    before = slice(max(since - 1, change.first - 1 - TAIL), change.first - 1)
+    before = _level(since, change.first - 1)
     during = slice(change.first - 1, change.end)
     after = slice(change.last - 1, change.end)
-    tail = slice(max(change.last - 1, change.end - TAIL), change.end)
+    tail = _level(change.last, change.end)
     accuracy, personal = series["accuracy"], series[PERSONAL]
     level, final = _mean(accuracy[before]), _mean(accuracy[tail])
     dip = reading.dip(accuracy[during])
@@ -260,6 +260,12 @@ def _measure(series: dict[str, np.ndarray], change: Change, since: int, reading:
         "epochs_before": _mean(series["epochs"][before]),
         "epochs_after": _mean(series["epochs"][after][:TAIL]),
     }
+
+
+def _level(first: int, last: int) -> slice:
+    """Return the rounds whose mean is the level of a concept that lasts from one round to another, from 1."""
+    rounds = last - first + 1
+    return slice(last - min(TAIL, math.ceil(rounds / 2)), last)
 
 
 def _at(accuracy: np.ndarray, number: int) -> float:

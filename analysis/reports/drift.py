@@ -135,8 +135,8 @@ def _on_final(detail: pd.DataFrame, rounds: pd.DataFrame, recovery: Recovered) -
     follow = follows.min()
     if follow < SETTLED:
         yield (
-            f"`final` averages {TAIL} rounds, but the last step of a drift is followed by only {follow:.0f}, not"
-            f" {SETTLED}: `final` and the next change's `before` may include the dip"
+            f"the last step of a drift is followed by only {follow:.0f} rounds, not {SETTLED}: `final` and the next"
+            " change's `before` average half of them, in which the model may not have settled"
         )
     missed = np.isinf(detail["recovery_rounds"]).groupby([detail["variant"], detail["change"]])
     for (name, change), row in missed.agg(["sum", "count"]).iterrows():
@@ -298,7 +298,6 @@ def _over_time(
     unit, seconds = unit_for([shown], TIME_UNITS)
     _panel(ax, {name: c.assign(since=c["since"] / seconds) for name, c in shifted.items()}, styles, "since")
     ax.set_xlim(-BEFORE * shown / seconds, shown / seconds)
-    ax.axvspan(0, shown / seconds, color=DRIFTED, linewidth=0, zorder=0)
     ax.axvline(0, color=EDGE, linewidth=0.8, zorder=1)
     ax.set_xlabel(f"simulated time since the drift's first round began ({unit})", labelpad=2)
 

@@ -96,6 +96,15 @@ def test_the_level_before_a_change_is_the_end_of_the_concept_before_it() -> None
     assert found["epochs_before"].tolist() == [3, 3]
 
 
+def test_the_level_before_a_change_leaves_out_the_dip_of_a_short_concept() -> None:
+    """Labels are swapped every 20 rounds; each time, the model is at 0.1 for 6 rounds, and then at 0.8 again."""
+    turns = np.arange(ROUNDS) // 20
+    accuracy = np.where((np.arange(ROUNDS) % 20 < 6) & (turns > 0), DIP, BEFORE)
+    found = drift_figures(*run_of(accuracy, turns % 2.0), Reading(smooth=10))
+    assert found["before"].tolist() == pytest.approx([BEFORE] * len(found))
+    assert found["recovery_rounds"].tolist() == [6] * len(found)
+
+
 def test_a_mean_of_rounds_is_back_earlier() -> None:
     """The mean of rounds r to r + 9 is 4.5 steps above round r, so it reaches 0.69 before individual rounds do."""
     found = only(drift_figures(*run_of(linear_recovery(30), sudden()), Reading(smooth=10, margin=0.01)))
