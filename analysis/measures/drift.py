@@ -263,7 +263,7 @@ def _measure(series: dict[str, np.ndarray], change: Change, since: int, reading:
 
 
 def _level(first: int, last: int) -> slice:
-    """Return the rounds whose mean is the level of a concept that lasts from one round to another, from 1."""
+    """Return the rounds to average for the level of a concept, given its first and last round, from 1."""
     rounds = last - first + 1
     return slice(last - min(TAIL, math.ceil(rounds / 2)), last)
 

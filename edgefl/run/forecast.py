@@ -170,6 +170,8 @@ def _course(own: OwnSections, cells: int, probe: Probe) -> tuple[Range, Range]:
     for_training_s = end_s if rules.every_s else end_s - probing_s
     by_time = math.ceil(for_training_s / spacing_s) if spacing_s and end_s < math.inf else math.inf
     each = [min(rounds, by_time) for rounds in _rounds_of_sessions(own.sessions)]
+    if own.stop is not None:  # at the earliest after the rounds that the probe saw
+        each[0] = min(each[0], probe.each)
     rounds = Range(*(cells * (number + probes) for number in each))
     # a run with a duration lasts that long, regardless of its rounds, unless its sessions end earlier
     further_s = 0.0 if rules.every_s else probing_s + probe.connecting_s

@@ -178,6 +178,16 @@ def test_the_joules_of_tails_that_still_run_are_a_range(
     assert (" to " in seen.energy) != known
 
 
+def test_a_run_that_stops_at_an_accuracy_may_end_early() -> None:
+    shape = sections("""
+        sessions={name: schedule, count: 1, rounds: 80}; workload=null; stop={accuracy: 0.9}
+        learning={dataset: digits, model: logistic}
+    """)
+    found = expected(scenario(**shape))
+    assert (found.rounds, found.simulated_s) == ((2, 80), (8.0, 320.0))
+    assert "  rounds          2 to 80" in found.costs()
+
+
 def test_sessions_that_may_end_early() -> None:
     bounded = {"name": "membership", "count": 10, "min_rounds": 5, "max_rounds": 20}
     found = expected(scenario(sessions=bounded))
