@@ -1,5 +1,6 @@
 """Draw time against energy with the Pareto front, at column width, for sweeps and comparisons."""
 
+import textwrap
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from edgefl.analysis.figures.style import SOFT, legend, mark, note, panels, seri
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # points closer than this, as a share of an axis, coincide
+WIDEST = 56  # characters in a line above the axes
 RING = 3.0  # points by which the lower of two coinciding marks is larger
 
 
@@ -50,8 +52,13 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
         _name(ax, point, names.index(point.series) % 2 == 0)
     ax.set_xlabel(f"{words[0]} ({time})")
     ax.set_ylabel(f"{words[1]} ({energy})")
-    said = ["filled: Pareto-optimal", corner, ">: missed, a lower bound" if missed.any() else ""]
-    ax.set_title("; ".join(filter(None, said)), fontsize=6.5, color=SOFT, loc="right", pad=2)
+    said = [
+        "filled: Pareto-optimal" if front else "",
+        corner,
+        ">:\u00a0missed, a lower bound" if missed.any() else "",
+    ]
+    lines = textwrap.wrap("; ".join(filter(None, said)), WIDEST)
+    ax.set_title("\n".join(lines), fontsize=6.5, color=SOFT, loc="right", pad=2)
     legend(figure, ax)
     return figure
 

@@ -111,7 +111,7 @@ def _of_stop(servers: Sequence[Stopped | None]) -> str:
         for r, some in by_reason.items()
     ]
     if left := sum(how is None for how in servers):
-        told.append(f"{left} of {len(servers)} cells were not ended by a score")
+        told.append(f"no score in {left} of {len(servers)} cells")
     return "; ".join(told)
 
 

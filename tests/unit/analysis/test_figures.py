@@ -101,6 +101,17 @@ def test_long_names_in_titles_and_legends_fit(count: int) -> None:
     assert len(boxes(pareto_figure(points.assign(missed=False), ("time", "energy")))) == count * (count > 1)
 
 
+@pytest.mark.parametrize("missed", [[True, False], [True, True]])
+def test_the_words_above_time_and_energy_fit(missed: list[bool]) -> None:
+    """If every target is missed, no point is efficient, and no filled mark is explained."""
+    points = pd.DataFrame({"series": ["a", "b"], "label": "5", "time_s": [1.0, 2.0], "energy_j": [3.0, 4.0]})
+    figure = pareto_figure(points.assign(missed=missed), ("time", "energy"), "numbers: bandwidth (MHz)")
+    FigureCanvasAgg(figure).draw()
+    (words,) = (text for text in figure.axes[0].findobj(Text) if "bandwidth" in text.get_text())
+    assert words.get_window_extent().x0 > figure.axes[0].yaxis.label.get_window_extent().x1
+    assert ("filled" in words.get_text()) != all(missed)
+
+
 def test_marks_that_coincide_are_all_seen() -> None:
     names = ["fedavg", "fedprox", "other"]
     spent = {"time_s": [5.0, 5.0, 9.0], "energy_j": [40.0, 40.0, 70.0], "missed": False}
