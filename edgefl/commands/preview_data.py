@@ -108,22 +108,19 @@ class Preview:
         """Return the preview as a few lines of text; `plan` is the command that estimates the time of training."""
         strong = self.snr_db[np.isfinite(self.snr_db)]
         low, middle, high = np.percentile(strong, [10, 50, 90]) if len(strong) else (math.nan,) * 3
-        forecast, probe, rounds = self.forecast, self.forecast.probe, self.forecast.probe.rounds
-        means = f"mean of the first {rounds} rounds" if rounds > 1 else "in the first round to end"
-        many = f"{probe.energy} J for {probe.participants:.3g} participant{'s' * (probe.participants != 1)}"
-        if (counted := probe.energy_rounds) < rounds:  # without last rounds, whose radio tails have not ended
-            first = f"the first {counted}" if counted > 1 else "the first round"
-            tails = "without and with running tails" if probe.open_j else "whose radio tails have ended"
-            costs = f"{probe.latency_s:.4g} s ({means}) and {many} ({first}, {tails})"
-        else:
-            costs = f"{probe.latency_s:.4g} s and {many}, {means}"
+        forecast, probe = self.forecast, self.forecast.probe
+        fewer = " (codecs would send fewer)" * forecast.coded
+        costs = [
+            f"{f'a round{of}':15} {one.words()}; {forecast.transfer(name)} per transfer{fewer}"
+            for name, one in (probe.by_federation or {"": probe}).items()
+            for of in (f" of {name}" if name else "",)
+        ]
         less = " (less with the codecs)" * forecast.coded
         guess = "" if forecast.ends_by_the_clock else f", roughly{less}"
         lines = [
             f"devices         {forecast.devices} in {forecast.where}",
             f"simulated time  {forecast.simulated_s.text(simulated_time)}{guess}",
-            f"a round         {costs}; {forecast.transfer} per transfer"
-            f"{' (codecs would send fewer)' * forecast.coded}",
+            *costs,
             f"SNR             {low:.0f} to {high:.0f} dB in 80 % of places, median {middle:.0f} dB",
         ][: None if len(strong) else -1]
         if self.world.scenario.layout.several:
@@ -195,7 +192,8 @@ def _limits(world: World, seen: Probe, forecast: Forecast, *, switching: bool) -
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
         f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
         f"the first round includes {seen.connecting_s:.2g} s of connecting, and its joules; later rounds take"
-        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0,
+        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0
+        and not seen.by_federation,
         f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
         " round began, and took no part in it": seen.without_link > 0,
         "devices switch on and off too often to be shown: the picture shows all as switched on": not switching,

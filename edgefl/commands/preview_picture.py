@@ -38,9 +38,9 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
     _population(beside, preview, drawn) if _changes(preview) else _links(beside, preview)
     if preview.mix:
         _labels(figure.add_axes(BOTTOM), preview)
-    title = (
-        f"{preview.world.scenario.name}: {count_of(preview.forecast.devices, 'device')}, {_costs(preview)}"
-    )
+    federations = len(preview.world.by_federation)
+    costs = f"{federations} federations" if federations > 1 else _costs(preview)
+    title = f"{preview.world.scenario.name}: {count_of(preview.forecast.devices, 'device')}, {costs}"
     heading(figure, 0.965, title, _explained(preview))
     webp = path.suffix == ".webp"
     how = {"pil_kwargs": {"quality": 72, "xmp": DRAWN_BY}} if webp else {"metadata": signed(path)}

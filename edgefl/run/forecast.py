@@ -6,7 +6,7 @@ are measured by the probe. Later sessions may have longer or shorter rounds, so 
 
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -54,7 +54,7 @@ class Forecast:
 
     Attributes:
         devices: number of devices. about: extra lines of description. notes: notes on settings that are allowed but
-            probably unintended. payload_bits: bits of a transfer, of the smallest and the largest federation's.
+            probably unintended. payload_bits: bits of a transfer by federation; '' if there is a single one.
             memory_bytes: estimated memory of the run. All of these attributes are empty if the run was not built.
         probe: costs of the run's first rounds, if probed. own: fraction of the training not reused from another run.
     """
@@ -63,7 +63,7 @@ class Forecast:
     devices: int = 0
     about: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    payload_bits: Range = field(default=Range(0, 0))
+    payload_bits: Mapping[str, int] = field(default_factory=dict)
     memory_bytes: float = field(default=math.nan, compare=False)
     probe: Probe = UNTRIED
     own: float = 1.0
@@ -98,10 +98,9 @@ class Forecast:
         """Whether `simulated_s` is given by the scenario's duration, and not estimated from the first rounds."""
         return self.simulated_s.least == max(own.latest_end_s for own in self.scenario.by_federation.values())
 
-    @property
-    def transfer(self) -> str:
-        """The size of a transfer, of the smallest and the largest federation's."""
-        return f"{self.payload_bits.text(lambda bits: f'{bits / 1e6:.3g}')} Mbit"
+    def transfer(self, federation: str) -> str:
+        """Return the size of a federation's transfer in words."""
+        return f"{self.payload_bits[federation] / 1e6:.3g} Mbit"
 
     @property
     def coded(self) -> bool:
@@ -125,7 +124,7 @@ class Forecast:
         known = {
             "devices": self.devices,
             "cells": self.scenario.layout.cells,
-            "payload_bits": self.payload_bits.most,
+            "payload_bits": max(self.payload_bits.values(), default=0),
             "memory_bytes": self.memory_bytes,
         }
         if self.probe is UNTRIED:
@@ -157,7 +156,7 @@ class Forecast:
 
     def _courses(self) -> list[tuple[Range, Range]]:
         cells = len(self.scenario.layout.served)
-        return [_course(one, cells, self.probe) for one in self.scenario.by_federation.values()]
+        return [_course(one, cells, self.probe.of(name)) for name, one in self.scenario.by_federation.items()]
 
 
 def _course(own: OwnSections, cells: int, probe: Probe) -> tuple[Range, Range]:
@@ -209,13 +208,12 @@ def forecast_of(run: RunPlan, probe: Probe = UNTRIED) -> Forecast:
     worlds = run.world.by_federation.items()
     added = sum(memory_needs.of_first_round(one, run.learner_of(name)) for name, one in worlds)
     loads = scenario.trains and "torch" not in sys.modules
-    bits = [run.learner_of(name).payload_bits for name in run.world.by_federation]
     return Forecast(
         scenario,
         devices=run.world.count,
         about=tuple(_about(run, learner)),
         notes=(*run.notes, *_day_that_hardly_passes(scenario)),
-        payload_bits=Range(min(bits), max(bits)),
+        payload_bits={name: run.learner_of(name).payload_bits for name in run.world.by_federation},
         memory_bytes=memory.held_bytes() + added + (PYTORCH_BYTES if loads else 0),
         probe=probe,
     )

@@ -4,11 +4,12 @@ import csv
 import math
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from edgefl.run.plan import RunPlan
 from edgefl.run.simulation import carry_out
 
 PROBE_ROUNDS = 2  # number of rounds per federation, on average
+MOST_ROUNDS = 50  # number of rounds per server after which a probe no longer waits for slower federations
 PROBE_WAVES = 6  # if rounds overlap: number of updates of each device at work
 ROUND = ("cell", "session", "phase", "round")  # columns that identify a round
 PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
@@ -44,6 +46,7 @@ class Probe:
             after that, including the time between rounds.
         memory_bytes: peak resident memory of the probe's process. round_bytes: bytes of tables and journal per round.
         cut_short: whether the probe stopped early for lack of time.
+        by_federation: the same of each federation that has had rounds, if there are several.
     """
 
     rounds: int
@@ -61,6 +64,11 @@ class Probe:
     later_j: float = math.nan
     without_link: int = 0
     cut_short: bool = False
+    by_federation: Mapping[str, "Probe"] = field(default_factory=dict)
+
+    def of(self, federation: str) -> "Probe":
+        """Return the measurements of one federation, or of all together if they have not been told apart."""
+        return self.by_federation.get(federation, self)
 
     @property
     def later_s(self) -> float:
@@ -73,6 +81,17 @@ class Probe:
         bounds = (self.energy_j - self.open_j, self.energy_j)
         return " to ".join(dict.fromkeys(f"{float(f'{each:.3g}'):,g}" for each in bounds))
 
+    def words(self) -> str:
+        """Describe the mean time and energy of a round, with the rounds over which each is averaged."""
+        means = f"mean of the first {self.rounds} rounds" if self.rounds > 1 else "in the first round to end"
+        many = f"{self.energy} J for {self.participants:.3g} participant{'s' * (self.participants != 1)}"
+        if self.energy_rounds == self.rounds:
+            return f"{self.latency_s:.4g} s and {many}, {means}"
+        # without last rounds, whose radio tails have not ended
+        first = f"the first {self.energy_rounds}" if self.energy_rounds > 1 else "the first round"
+        tails = "without and with running tails" if self.open_j else "whose radio tails have ended"
+        return f"{self.latency_s:.4g} s ({means}) and {many} ({first}, {tails})"
+
 
 UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 
@@ -80,13 +99,13 @@ UNTRIED = Probe(0, math.nan, math.nan, math.nan, math.nan, math.nan)
 class _Tried(NamedTuple):
     """The first rounds of a run: their rows, and the wall time of each row since the run began, s.
 
-    tables, devices: rows of rounds.csv and devices.csv of each federation. written: bytes of tables and journal.
+    tables, devices: rows of rounds.csv and devices.csv by federation. written: bytes of tables and journal.
     """
 
     rows: list[Round]
     walls_s: list[float]
-    tables: list[list[dict[str, str]]]
-    devices: list[list[dict[str, str]]]
+    tables: dict[str, list[dict[str, str]]]
+    devices: dict[str, list[dict[str, str]]]
     written: int
 
     @property
@@ -98,6 +117,17 @@ class _Tried(NamedTuple):
         """Return whether there are as many rounds, and in them as many participations."""
         return len(self.rows) >= rounds and sum(one.participants for one in self.rows) >= parts
 
+    def saw_all(self, federations: int) -> bool:
+        """Return whether each federation has had two rounds in every cell with a round, or many have had more.
+
+        A row does not name its federation, but the federations of a cell number their rounds alike.
+        """
+        second = Counter(row.cell for row in self.rows if (row.session, row.round) == (1, 2))
+        cells = {row.cell for row in self.rows}
+        return all(second[cell] >= federations for cell in cells) or (
+            len(self.rows) >= MOST_ROUNDS * federations * len(cells)
+        )
+
 
 def _tried(
     plan: RunPlan, servers: int, wanted: tuple[int, int], most_s: float, clock: Callable[[], float]
@@ -106,7 +136,8 @@ def _tried(
 
     A first round of each server takes place in any case.
     """
-    tried, began_s = _Tried([], [], [], [], 0), clock()
+    tried, began_s = _Tried([], [], {}, {}, 0), clock()
+    federations = len(plan.learners)
 
     class ProbeEnds(Exception):
         pass
@@ -116,7 +147,8 @@ def _tried(
         tried.walls_s.append(clock() - began_s)
         # do not stop between first rounds that end at the same time
         all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
-        if tried.suffices(*wanted) or (all_began and tried.lasts_s >= most_s):
+        enough = tried.suffices(*wanted) and (federations == 1 or tried.saw_all(federations))
+        if enough or (all_began and tried.lasts_s >= most_s):
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
@@ -124,8 +156,8 @@ def _tried(
         with suppress(ProbeEnds):
             carry_out(plan, run, on_round=note)
         return tried._replace(
-            tables=[_rows_of(table) for table in sorted(run.rglob("rounds.csv"))],
-            devices=[_rows_of(table) for table in sorted(run.rglob("devices.csv"))],
+            tables=_rows_of(run, "rounds.csv"),
+            devices=_rows_of(run, "devices.csv"),
             written=sum(file.stat().st_size for file in run.rglob("*") if file.suffix in (".csv", ".jsonl")),
         )
 
@@ -155,10 +187,8 @@ def probe(
     Raises:
         EdgeflError: the run has no round.
     """
-    cells = len(plan.world.served)
-    servers = cells * len(plan.learners)
-    most_rounds = PROBE_ROUNDS * servers
-    wanted = most_rounds, _parts_of_waves(plan)
+    servers = len(plan.world.served) * len(plan.learners)
+    wanted = PROBE_ROUNDS * servers, _parts_of_waves(plan)
     tried = _tried(plan, servers, wanted, most_s, clock)
     rows, walls_s, tables = tried.rows, tried.walls_s, tried.tables
     if not rows:
@@ -167,41 +197,60 @@ def probe(
             " `edgefl validate`, without --plan, on devices outside the cells",
             ("devices",),
         )
-    longest_s = max(
-        (sum(lasts_s for lasts_s, _ in one.tail) for one in plan.world.fleet.draws()), default=0.0
-    )
-    running = _Running(tried.devices or [[]] * len(tables), rows[-1].end_s - longest_s)
-    energies_j, open_j, participants = _round_energies(tables, running, cells)
     first = min(servers, len(rows) - 1)  # number of rounds that began at time 0
-    latencies_s, access = [row.latency_s for row in rows], plan.world.scenario.radio.access
-    connecting_s, later_j = 0.0, math.nan
-    if len(rows) >= most_rounds:  # every server has had its first round and another round
-        later_j = float(np.mean([row.energy_j - row.energy_tail_j for row in rows[servers:]]))
-        by_latency = latencies_s[:servers], latencies_s[servers:]
-        connecting_s = 0.0 if access is None else _connecting_s(tried.devices, by_latency, access.setup_s)
     round_wall_s = (walls_s[-1] - walls_s[first - 1]) / (len(rows) - first) if first else walls_s[-1]
-    return Probe(
-        rounds=len(rows),
-        latency_s=float(np.mean(latencies_s)),
+    whole = Probe(
+        **_simulated(tried, list(tables), plan),
         start_wall_s=plan.took_s + max(0.0, walls_s[-1] - len(rows) * round_wall_s),
         round_wall_s=round_wall_s,
         memory_bytes=memory.peak_bytes(),
         round_bytes=tried.written / len(rows),
-        energy_j=float(np.mean(energies_j)),
-        energy_rounds=len(energies_j),
-        open_j=open_j / len(energies_j),
-        participants=float(np.mean(participants)),
-        each=len(rows) / servers,
-        connecting_s=connecting_s,
-        later_j=later_j,
-        without_link=max((int(row.get(OUT_OF_COVERAGE) or 0) for rows in tables for row in rows), default=0),
         cut_short=not tried.suffices(*wanted) and tried.lasts_s >= most_s,
+    )
+    each = [name for name in tables if tables[name]] if len(tables) > 1 else []
+    return replace(
+        whole, by_federation={name: replace(whole, **_simulated(tried, [name], plan)) for name in each}
     )
 
 
-def _rows_of(table: Path) -> list[dict[str, str]]:
-    with table.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict[str, Any]:
+    """Return the measurements of some federations' rounds in simulated time and in joules, by name."""
+    tables = [tried.tables[name] for name in federations]
+    devices = [tried.devices.get(name, []) for name in federations]
+    rows = sorted((row for table in tables for row in table), key=lambda row: float(row["end_s"]))
+    cells = len(plan.world.served)
+    servers = cells * len(tables)
+    tails_s = (sum(lasts_s for lasts_s, _ in one.tail) for one in plan.world.fleet.draws())
+    running = _Running(devices, tried.rows[-1].end_s - max(tails_s, default=0.0))
+    energies_j, open_j, participants = _round_energies(tables, running, cells)
+    latencies_s, access = [float(row["latency_s"]) for row in rows], plan.world.scenario.radio.access
+    connecting_s, later_j = 0.0, math.nan
+    if len(rows) >= PROBE_ROUNDS * servers:  # every server has had its first round and another round
+        spent_j = [float(row["energy_j"]) - float(row["energy_tail_j"]) for row in rows[servers:]]
+        by_latency = latencies_s[:servers], latencies_s[servers:]
+        later_j = float(np.mean(spent_j))
+        connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
+    return {
+        "rounds": len(rows),
+        "latency_s": float(np.mean(latencies_s)),
+        "energy_j": float(np.mean(energies_j)),
+        "energy_rounds": len(energies_j),
+        "open_j": open_j / len(energies_j),
+        "participants": float(np.mean(participants)),
+        "each": len(rows) / servers,
+        "connecting_s": connecting_s,
+        "later_j": later_j,
+        "without_link": max((int(row.get(OUT_OF_COVERAGE) or 0) for row in rows), default=0),
+    }
+
+
+def _rows_of(run: Path, file: str) -> dict[str, list[dict[str, str]]]:
+    """Return federation -> rows of a table; a single federation is ''."""
+    rows = {}
+    for table in sorted(run.rglob(file)):
+        with table.open(encoding="utf-8", newline="") as opened:
+            rows["" if table.parent == run else table.parent.name] = list(csv.DictReader(opened))
+    return rows
 
 
 def _connecting_s(

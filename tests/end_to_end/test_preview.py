@@ -430,11 +430,22 @@ def test_devices_that_walk_far_in_small_steps_have_tracks() -> None:
     assert _explained(preview) == "Dots: devices at the start; lines: their tracks."
 
 
-def test_the_bits_of_each_federation_are_told() -> None:
-    both = sections("""
-        name=both; devices.count=4; federations.a={share: 0.5}; sessions={name: schedule, count: 1, rounds: 1}
-        federations.b={share: 0.5, workload: {payload_bits: 3e6, flops_per_sample: 1}}
-        workload={payload_bits: 1e6, flops_per_sample: 1}
-    """)
-    (told,) = (line for line in make_preview(load(both)).lines("") if line.startswith("a round "))
-    assert told.endswith("; 1 to 3 Mbit per transfer")
+def test_each_federation_has_costs_of_its_own(tmp_path: Path) -> None:
+    """The federation b sends 300 times as many bits, so a has ended its rounds before b's first round has."""
+    both = load(
+        sections("""
+            name=both; devices.count=8; federations.a={share: 0.5}; sessions={name: schedule, count: 1, rounds: 4}
+            federations.b={share: 0.5, workload: {payload_bits: 3e7, flops_per_sample: 1}}
+            workload={payload_bits: 1e5, flops_per_sample: 1}; devices.indoor_share=0
+        """)
+    )
+    preview, run = make_preview(both), simulate(both, tmp_path / "run")
+    told = [line for line in preview.lines("") if line.startswith("a round of ")]
+    assert [line.rpartition("; ")[2] for line in told] == ["0.1 Mbit per transfer", "30 Mbit per transfer"]
+    for name in ("a", "b"):
+        rounds = pd.read_csv(run / name / "rounds.csv")
+        probe = preview.forecast.probe.by_federation[name]
+        assert probe.latency_s == pytest.approx(rounds["latency_s"][: probe.rounds].mean(), rel=1e-6)
+        assert probe.rounds >= 2
+    ends_s = pd.read_csv(run / "b" / "rounds.csv")["end_s"].max()
+    assert preview.forecast.simulated_s.least == pytest.approx(ends_s, rel=0.25)
