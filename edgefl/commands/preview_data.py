@@ -187,13 +187,15 @@ def make_preview(scenario: Scenario, device: str = "auto", *, most_s: float = PR
 def _limits(world: World, seen: Probe, forecast: Forecast, *, switching: bool) -> list[str]:
     """Return notes on what the preview leaves out; `switching`: whether it shows that devices switch on and off."""
     tails = " plus radio tails" * (seen.energy_rounds < seen.rounds)
+    later = f"{seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}"
     several, neighbours = world.scenario.layout.several, world.scenario.radio.neighbour_load > 0
+    slow = f"round includes {seen.connecting_s:.2g} s of connecting, and its joules"
+    if any(one.rounds.overlap for one in world.scenario.by_federation.values()):
+        slow = f"{seen.rounds // 2} rounds take {seen.connecting_s:.2g} s longer together, as devices begin to work"
     limits = {
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
         f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
-        f"the first round includes {seen.connecting_s:.2g} s of connecting, and its joules; later rounds take"
-        f" {seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}": seen.connecting_s > 0
-        and not seen.by_federation,
+        f"the first {slow}; later rounds take {later}": seen.connecting_s > 0 and not seen.by_federation,
         f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
         " round began, and took no part in it": seen.without_link > 0,
         "devices switch on and off too often to be shown: the picture shows all as switched on": not switching,

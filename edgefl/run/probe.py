@@ -39,7 +39,8 @@ class Probe:
         participants: mean number of participants in the same rounds.
         each: how many rounds the probe ran of each server, on average.
         connecting_s: time by which access takes longer in a server's first round, in which devices connect, than in
-            later rounds; 0 if they connect in later rounds, too.
+            later rounds; 0 if they connect in later rounds, too. If rounds overlap, the time by which the first half
+            of the rounds took longer than the second half.
         later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
         without_link: the most devices of a cell that had no link when a round began.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
@@ -230,6 +231,11 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
         by_latency = latencies_s[:servers], latencies_s[servers:]
         later_j = float(np.mean(spent_j))
         connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
+    if any(plan.world.by_federation[name].sections.rounds.overlap for name in federations):
+        half = len(rows) // 2  # until all devices are at work, models are rare
+        connecting_s = max(
+            0.0, (sum(latencies_s[:half]) - half * float(np.mean(latencies_s[half:]))) / servers
+        )
     return {
         "rounds": len(rows),
         "latency_s": float(np.mean(latencies_s)),
