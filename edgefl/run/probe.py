@@ -215,7 +215,7 @@ def probe(
 
 
 def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict[str, Any]:
-    """Return the measurements of some federations' rounds in simulated time and in joules, by name."""
+    """Return the attributes of a `Probe` that some federations' rounds determine, in simulated time and joules."""
     tables = [tried.tables[name] for name in federations]
     devices = [tried.devices.get(name, []) for name in federations]
     rows = sorted((row for table in tables for row in table), key=lambda row: float(row["end_s"]))
@@ -231,7 +231,8 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
         by_latency = latencies_s[:servers], latencies_s[servers:]
         later_j = float(np.mean(spent_j))
         connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
-    if any(plan.world.by_federation[name].sections.rounds.overlap for name in federations):
+    rules = [plan.world.by_federation[each].sections.rounds for each in federations]
+    if any(each.overlap for each in rules):
         half = len(rows) // 2  # until all devices are at work, models are rare
         connecting_s = max(
             0.0, (sum(latencies_s[:half]) - half * float(np.mean(latencies_s[half:]))) / servers
