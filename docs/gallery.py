@@ -159,10 +159,12 @@ def measured(preview: Preview) -> str:
                 f", {len(preview.handovers_m) / preview.borders:.1f} times for each border that it crosses"
             )
     probe = preview.forecast.probe
-    return (
-        f"With {preview.forecast.devices} devices, the first rounds take"
-        f" {float(f'{probe.latency_s:.3g}'):,g} s and {float(f'{probe.energy_j:.3g}'):,g} J each{moves}."
-    )
+    costs = [
+        f"the first rounds{f' of {name}' if name else ''} take {float(f'{one.latency_s:.3g}'):,g} s and"
+        f" {one.energy} J each"
+        for name, one in (probe.by_federation or {"": probe}).items()
+    ]
+    return f"With {preview.forecast.devices} devices, {', and '.join(costs)}{moves}."
 
 
 def without_data(scenario: Scenario) -> Scenario:
