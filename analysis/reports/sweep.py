@@ -108,8 +108,8 @@ def sweep(
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several, metric)
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
-    axis = grid_key(by_setting)
-    chosen = _chosen(points := of_points(info), keys or [axis] * bool(axis))
+    axis = [key for key in [grid_key(by_setting)] if key]
+    chosen = _chosen(points := of_points(info), keys or axis)
     notes += [*own_notes(info), *on_power(points.values())]
     notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()

@@ -36,7 +36,7 @@ def test_validate_agrees_with_pytorch(model: str, tmp_path: Path, monkeypatch: p
     assert found == check_build(loaded, "cpu")
     parameters = re.search(r"([\d,]+) parameters", found.about[1])
     # scaffold exchanges two vectors
-    assert found.payload_bits == 32 * 2 * int(parameters[1].replace(",", ""))
+    assert found.payload_bits[""] == 32 * 2 * int(parameters[1].replace(",", ""))
 
 
 @pytest.mark.parametrize("model", [Logistic(), Mlp2(hidden=5), Mlp(hidden=(5,)), Mlp(hidden=(4, 6, 3))])
