@@ -68,7 +68,7 @@ class Identity:
     def differences(self, other: "Identity") -> list[str]:
         """Return the differences from another run's identity by key, such as `learning.local.lr is 0.1, here 0.2`."""
         pairs = [
-            *_unlike(other.scenario, self.scenario),
+            *_unlike(_counted(other.scenario, other.data), self.scenario),
             *((f"the data of {name}", there, here) for name, there, here in _unlike(other.data, self.data)),
             *((f"the code of {name}", there, here) for name, there, here in _unlike(other.code, self.code)),
         ]
@@ -121,6 +121,20 @@ def _hash_of(value: Any) -> str:
 WITHOUT_INFLUENCE = ("name",)  # keys of a scenario that cannot change results
 # part of the dotted keys of a data set's parameters, in the scenario or in a federation
 DATASET = "learning.dataset."
+
+
+def _counted(keys: Mapping[str, Any], data: Mapping[str, str]) -> dict[str, Any]:
+    """Keep the keys that can change results, given the checksums of `data`.
+
+    The path of a file whose content is hashed is left out; any other path counts as text.
+    """
+    hashed = {key for key in keys if key in data or DATASET in key}
+    return {
+        key: value
+        for key, value in keys.items()
+        if key not in WITHOUT_INFLUENCE
+        and not (key in hashed and isinstance(value, str) and os.path.isabs(value))
+    }
 
 
 class Prepared:
@@ -176,17 +190,8 @@ class Prepared:
         data |= {key: checksum[:LENGTH] for key, checksum in self.checksums.items()}
         if self._learner is not None:  # the same scenario without the external learner is a different run
             data["learner"] = own_code.name_of(self._learner)
-        # the path of a file whose content is hashed is ignored; any other path is hashed as text
-        hashed = {key for key in keys if key in data or DATASET in key}
-        counted = {
-            key: value
-            for key, value in keys.items()
-            if key not in WITHOUT_INFLUENCE
-            and not (key in hashed and isinstance(value, str) and os.path.isabs(value))
-        }
-        return Identity(
-            counted, data, code=own_code.named_in(keys.values()) | own_code.of_learner(self._learner)
-        )
+        code = own_code.named_in(keys.values()) | own_code.of_learner(self._learner)
+        return Identity(_counted(keys, data), data, code=code)
 
     def learning_identity(self, world: World) -> LearningIdentity | None:
         """Hash everything that determines training, except the calls made to learners.

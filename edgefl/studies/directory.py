@@ -149,6 +149,5 @@ def _difference(path: Path, recorded: Mapping[str, object] | None, own: Identity
     if recorded is None:
         return "its run.json lacks its data and its version of results"
     keys = dict(leaves(written(load_scenario(path / SCENARIO))))
-    keys = {key: value for key, value in keys.items() if key in own.scenario or key != "name"}
     there = Identity(keys, recorded[("data")], recorded["results_version"], recorded.get("code", {}))  # type: ignore[arg-type]
     return in_short(own.differences(there))

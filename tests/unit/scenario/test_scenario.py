@@ -10,8 +10,9 @@ from edgefl.config.yaml_source import Source
 from edgefl.engine.selectors import Candidates, Selector
 from edgefl.errors import EdgeflError
 from edgefl.run.api import simulate
+from edgefl.run_directory.circumstances import leaves
 from edgefl.scenario.data_loading import Loaded
-from edgefl.scenario.prepared import Prepared
+from edgefl.scenario.prepared import Identity, Prepared
 from edgefl.scenario.scenario import Scenario, dump, load
 from tests.refusals import refused_at
 
@@ -168,6 +169,14 @@ def test_what_a_run_is_does_not_tell_where_its_files_lie(home: Path, tmp_path: P
     assert here == there
     (moved / "traces/a.csv").write_text(TRACE.replace("30", "31"))
     assert Prepared(load(moved / "small.yaml"), Loaded(download=False)).identity != here
+
+
+def test_a_stored_run_does_not_differ_by_the_path_of_a_file(home: Path) -> None:
+    """A run's scenario.yaml names the file, whose content its run.json identifies."""
+    prepared = Prepared(load(home / "small.yaml"), Loaded(download=False))
+    stored = Identity(dict(leaves(prepared.values)), prepared.identity.data)
+    assert "devices.mobility.path" in stored.scenario
+    assert prepared.identity.differences(stored) == []
 
 
 class Listed(Selector):
