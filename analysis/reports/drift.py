@@ -252,7 +252,7 @@ def drift_figure(table: pd.DataFrame, rounds: pd.DataFrame, reference: str | Non
     _mark(top, spells, named=alike)
     begins = first["first_round_mean"].reindex(list(styles)).fillna(spells[0][0])
     _over_time(bottom, curves, styles, begins, first["last_round_mean"] + back)
-    _legend(figure, styles, back)
+    _legend(figure, styles, back, "recovery (rounds)" + ",\nchange 1" * (table["change"].nunique() > 1))
     return figure
 
 
@@ -302,7 +302,7 @@ def _over_time(
     ax.set_xlabel(f"simulated time since the drift's first round began ({unit})", labelpad=2)
 
 
-def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
+def _legend(figure: Figure, styles: Styles, back: pd.Series, title: str) -> None:
     """Draw a legend of the variants with the rounds after which each has recovered, the fastest variant first."""
     # inf comes last, followed by NaN
     names = sorted(styles, key=lambda name: (math.isnan(back.get(name, math.nan)), back.get(name, math.inf)))
@@ -311,7 +311,7 @@ def _legend(figure: Figure, styles: Styles, back: pd.Series) -> None:
     legend = figure.legend(
         lines,
         texts,
-        title="recovery (rounds)",
+        title=title,
         loc="upper left",
         bbox_to_anchor=(TOP[0] + TOP[2] + 0.006, TOP[1] + TOP[3] + 0.012),
         frameon=False,

@@ -166,8 +166,9 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
     component_class = outside.load(path, trusted=trusted)
     parent = base(kind)
     if not issubclass(component_class, parent):
+        name = parent.__name__
         raise EdgeflError(
-            f"'{path}' is not a {parent.__name__}: make it extend {parent.__module__}.{parent.__name__}"
+            f"'{path}' is not a{'n' * (name[0] in 'AEIOU')} {name}: make it extend {parent.__module__}.{name}"
             + getattr(parent, "if_foreign", "")
         )
     try:
