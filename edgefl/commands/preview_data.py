@@ -128,7 +128,7 @@ class Preview:
             each += f"{self.handovers_per_device_hour:,.1f} per device and hour of service"
             each += f", {len(self.handovers_m) / self.borders:.2g} per border crossed" if self.borders else ""
             lines.insert(2, f"handovers       {each}")
-        trains = f"is mostly training: {PLAN} trains two rounds to estimate it"
+        trains = f"is mostly training: {PLAN} trains a few rounds to estimate it"
         roughly = f"{forecast.wall_s.text(wall_time)}, roughly"
         lines.append(f"wall time       {trains if self.world.scenario.trains else roughly}")
         lines += [f"note: {note}" for note in self.notes]
@@ -190,8 +190,8 @@ def _limits(world: World, seen: Probe, forecast: Forecast, *, switching: bool) -
     later = f"{seen.later_s:.3g} s and {seen.later_j:.3g} J{tails}"
     several, neighbours = world.scenario.layout.several, world.scenario.radio.neighbour_load > 0
     slow = f"round includes {seen.connecting_s:.2g} s of connecting, and its joules"
-    if any(one.rounds.overlap for one in world.scenario.by_federation.values()):
-        slow = f"{seen.rounds // 2} rounds take {seen.connecting_s:.2g} s longer together, as devices begin to work"
+    if seen.gradual:
+        slow = f"{seen.rounds // 2} rounds take {seen.connecting_s:.2g} s longer together, as devices connect"
     limits = {
         f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
         f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,

@@ -50,7 +50,7 @@ def validate(
 
     Args:
         scenarios: files of scenarios or studies, or scenarios as `simulate` takes them.
-        plan: whether to estimate the cost of each run from two rounds.
+        plan: whether to estimate the cost of each run from a few rounds.
         device: name of the torch device, as in `simulate`.
 
     Returns:

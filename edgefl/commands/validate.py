@@ -23,7 +23,9 @@ def validate(
     files: Annotated[list[Path], typer.Argument(help="Scenario or study files.")],
     plan: Annotated[
         bool,
-        typer.Option("--plan", help="Estimate each scenario's cost from two rounds in a scratch directory."),
+        typer.Option(
+            "--plan", help="Estimate each scenario's cost from a few rounds in a scratch directory."
+        ),
     ] = False,
     set_: Override = None,
     device: TorchDevice = "auto",

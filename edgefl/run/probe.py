@@ -15,7 +15,7 @@ import numpy as np
 
 from edgefl.engine.federation.observers import DISPATCH
 from edgefl.engine.records import OUT_OF_COVERAGE, Round
-from edgefl.engine.selectors import CountedSelector
+from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
@@ -24,6 +24,8 @@ from edgefl.run.simulation import carry_out
 PROBE_ROUNDS = 2  # number of rounds per federation, on average
 MOST_ROUNDS = 50  # number of rounds per server after which a probe no longer waits for slower federations
 PROBE_WAVES = 6  # if rounds overlap: number of updates of each device at work
+SELECTED_WAVES = 4  # if rounds leave out devices: number of participations of each device
+TRAINED_S = 20.0  # wall time after which further waves are not worth their training
 ROUND = ("cell", "session", "phase", "round")  # columns that identify a round
 PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
 
@@ -39,8 +41,9 @@ class Probe:
         participants: mean number of participants in the same rounds.
         each: how many rounds the probe ran of each server, on average.
         connecting_s: time by which access takes longer in a server's first round, in which devices connect, than in
-            later rounds; 0 if they connect in later rounds, too. If rounds overlap, the time by which the first half
-            of the rounds took longer than the second half.
+            later rounds; 0 if they connect in later rounds, too.
+        gradual: whether devices connect and begin to work in several rounds, as rounds overlap or leave out devices;
+            connecting_s is then the time by which the first half of the rounds took longer than the second half.
         later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
         without_link: the most devices of a cell that had no link when a round began.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
@@ -62,6 +65,7 @@ class Probe:
     participants: float = math.nan
     each: float = PROBE_ROUNDS
     connecting_s: float = 0.0
+    gradual: bool = False
     later_j: float = math.nan
     without_link: int = 0
     cut_short: bool = False
@@ -149,7 +153,8 @@ def _tried(
         # do not stop between first rounds that end at the same time
         all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
         enough = tried.suffices(*wanted) and (federations == 1 or tried.saw_all(federations))
-        if enough or (all_began and tried.lasts_s >= most_s):
+        trained = plan.training is not None and len(tried.rows) >= wanted[0] and tried.lasts_s >= TRAINED_S
+        if enough or trained or (all_began and tried.lasts_s >= most_s):
             raise ProbeEnds
 
     with tempfile.TemporaryDirectory(prefix="edgefl-probe-") as scratch:
@@ -164,16 +169,21 @@ def _tried(
 
 
 def _parts_of_waves(plan: RunPlan) -> int:
-    """Return how many participations to try of federations with overlapping rounds; 0 without any."""
+    """Return how many participations to try until devices have connected; 0 if all take part in the first round."""
     cells, parts = len(plan.world.served), 0
     for world in plan.world.by_federation.values():
         rules, members = world.sections.rounds, world.members_count
         if rules.overlap:
-            places = rules.server.places or members
-            if isinstance(rules.selector, CountedSelector):
-                places = min(places, rules.selector.count)
+            places = min(rules.server.places or members, rules.selector.wanted(members))
             parts += PROBE_WAVES * min(cells * places, members)
+        elif _selects(rules, members, cells):
+            parts += SELECTED_WAVES * members
     return parts
+
+
+def _selects(rules: RoundSettings, members: int, cells: int) -> bool:
+    """Return whether a round leaves out devices, which connect in later rounds."""
+    return cells * rules.selector.wanted(members) < members
 
 
 def probe(
@@ -231,9 +241,11 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
         by_latency = latencies_s[:servers], latencies_s[servers:]
         later_j = float(np.mean(spent_j))
         connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
-    rules = [plan.world.by_federation[each].sections.rounds for each in federations]
-    if any(each.overlap for each in rules):
-        half = len(rows) // 2  # until all devices are at work, models are rare
+    worlds = [plan.world.by_federation[each] for each in federations]
+    rules = [(one.sections.rounds, one.members_count) for one in worlds]
+    gradual = any(own.overlap or _selects(own, members, cells) for own, members in rules)
+    if gradual:
+        half = len(rows) // 2  # until all devices have connected and are at work
         connecting_s = max(
             0.0, (sum(latencies_s[:half]) - half * float(np.mean(latencies_s[half:]))) / servers
         )
@@ -246,6 +258,7 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
         "participants": float(np.mean(participants)),
         "each": len(rows) / servers,
         "connecting_s": connecting_s,
+        "gradual": gradual,
         "later_j": later_j,
         "without_link": max((int(row.get(OUT_OF_COVERAGE) or 0) for row in rows), default=0),
     }

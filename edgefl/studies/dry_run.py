@@ -124,7 +124,7 @@ def _of_first_rounds(scenario: Scenario) -> set[tuple[str, str]]:
 
 
 def dry_run(plan: StudyPlan, out: str | Path | None = None, *, device: str = "auto") -> Iterator[str]:
-    """Yield lines about a study's remaining runs; two rounds of some cases are run in a scratch directory.
+    """Yield lines about a study's remaining runs; a few rounds of some cases are run in a scratch directory.
 
     Raises:
         EdgeflError: the directory contains something other than this study, or (after the last line) runs would fail.
