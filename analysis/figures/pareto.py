@@ -1,17 +1,32 @@
 """Draw time against energy with the Pareto front, at column width, for sweeps and comparisons."""
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
+from matplotlib.transforms import Bbox, BboxBase
 
 from edgefl.analysis.figures.style import SOFT, legend, mark, note, panels, series_styles
 from edgefl.analysis.page.formatting import ENERGY_UNITS, TIME_UNITS, unit_for
 
 CLOSE = 0.02  # points closer than this, as a share of an axis, coincide
+# sides of a point for its label: alignments, and the offset in points
+Side = tuple[str, str, tuple[float, float]]
+SIDES: tuple[Side, ...] = (
+    ("left", "top", (5, -2)),
+    ("right", "bottom", (-5, 2)),
+    ("left", "bottom", (5, 2)),
+    ("right", "top", (-5, -2)),
+    ("center", "bottom", (0, 6)),
+    ("center", "top", (0, -6)),
+)
+MARK_PT = 3.0  # half of a mark's width
 WIDEST = 56  # characters in a line above the axes
 RING = 3.0  # points by which the lower of two coinciding marks is larger
 
@@ -48,8 +63,8 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
         for i in own:  # among coinciding marks, later ones are smaller and drawn on top
             mark(ax, x[[i]], y[[i]], style, best[[i]], 4.2 + RING * rings.get(int(i), 0))
     # names of single points, which may be close to each other, would overlap: they are only in the legend
-    for point in () if single else points.assign(x=x, y=y).itertuples():
-        _name(ax, point, names.index(point.series) % 2 == 0)
+    named_points = [] if single else list(points.assign(x=x, y=y).itertuples())
+    labels = [_name(ax, point) for point in named_points]
     ax.set_xlabel(f"{words[0]} ({time})")
     ax.set_ylabel(f"{words[1]} ({energy})")
     said = [
@@ -60,6 +75,9 @@ def pareto_figure(points: pd.DataFrame, words: tuple[str, str], corner: str = ""
     lines = textwrap.wrap("; ".join(filter(None, said)), WIDEST)
     ax.set_title("\n".join(lines), fontsize=6.5, color=SOFT, loc="right", pad=2)
     legend(figure, ax)
+    if labels:
+        first = [names.index(point.series) % 2 for point in named_points]
+        _place(figure, ax, labels, np.column_stack([x, y]), first)
     return figure
 
 
@@ -73,11 +91,39 @@ def _bound(missed: bool) -> str:
     return "> " if missed else ""
 
 
-def _name(ax: Axes, point: Any, right: bool) -> None:
+def _name(ax: Axes, point: Any) -> Annotation:
     """Write a point's label beside it."""
-    side: dict[str, Any] = {"ha": "left", "va": "top"} if right else {"ha": "right", "va": "bottom"}
-    words, offset = f"{_bound(point.missed)}{point.label}", (5, -2) if right else (-5, 2)
-    note(ax, words, (point.x, point.y), offset, fontsize=6, color=SOFT, **side)
+    words = f"{_bound(point.missed)}{point.label}"
+    return note(ax, words, (point.x, point.y), (5, -2), ha="left", va="top", fontsize=6, color=SOFT)
+
+
+def _place(
+    figure: Figure, ax: Axes, labels: Sequence[Annotation], places: np.ndarray, first: Sequence[int]
+) -> None:
+    """Move each label to the side of its point where it overlaps the fewest marks and earlier labels.
+
+    Args:
+        places: [points, 2] of the marks in data coordinates. first: index in SIDES of the side to prefer.
+    """
+    FigureCanvasAgg(figure).draw()  # sizes of texts are known after drawing
+    centres, half = ax.transData.transform(places), MARK_PT * figure.dpi / 72
+    taken: list[BboxBase] = [
+        Bbox([centre - half, centre + half]) for centre in centres if np.isfinite(centre).all()
+    ]
+    for label, begin in zip(labels, first, strict=True):
+        tried = []
+        for order, side in enumerate([*SIDES[begin:], *SIDES[:begin]]):
+            box = _moved(label, side)
+            overlaps = sum(box.overlaps(other) for other in taken) + (box.x0 < ax.bbox.x0)
+            tried.append((overlaps, order, side))
+        taken.append(_moved(label, min(tried)[-1]))
+
+
+def _moved(label: Annotation, side: Side) -> BboxBase:
+    """Move a label to a side of its point; return the place that it takes."""
+    ha, va, label.xyann = side
+    label.set(ha=ha, va=va)
+    return label.get_window_extent()
 
 
 def _together(ax: Axes, x: np.ndarray, y: np.ndarray) -> list[list[int]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Annotation
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 DPI = 150
@@ -73,10 +74,10 @@ def note(
     *,
     top: bool = False,
     **look: Any,
-) -> None:
+) -> Annotation:
     """Write text beside a point of the axes, at an offset in points; with `top`, y is a share of the height."""
     look = {"fontsize": 7.5, "color": INK, **({"xycoords": ("data", "axes fraction")} if top else {}), **look}
-    ax.annotate(words, place, offset, textcoords="offset points", **look)
+    return ax.annotate(words, place, offset, textcoords="offset points", **look)
 
 
 def plain(ax: Axes, grid: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Test figures: positions on axes, lines and marks that coincide, integer ticks, pilot sessions."""
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import numpy as np
 import pandas as pd
@@ -110,6 +110,21 @@ def test_the_words_above_time_and_energy_fit(missed: list[bool]) -> None:
     (words,) = (text for text in figure.axes[0].findobj(Text) if "bandwidth" in text.get_text())
     assert words.get_window_extent().x0 > figure.axes[0].yaxis.label.get_window_extent().x1
     assert ("filled" in words.get_text()) != all(missed)
+
+
+def test_labels_of_close_points_keep_clear_of_marks_and_each_other() -> None:
+    """The mark of each point lies where its neighbour's label would be."""
+    at = [(0.2, 7.04), (0.31, 7.92), (0.37, 7.57), (0.58, 8.85), (1.25, 13.0)]
+    points = pd.DataFrame(at, columns=["time_s", "energy_j"]).assign(label="20, 0.01", missed=False)
+    points["series"] = ["b", "a", "b", "a", "a"]
+    figure = pareto_figure(points, ("time", "energy"), "numbers")
+    FigureCanvasAgg(figure).draw()
+    ax = figure.axes[0]
+    labels = [text.get_window_extent() for text in ax.texts]
+    marks = ax.transData.transform(np.array(at))
+    assert len(labels) == len(at)
+    assert not any(one.overlaps(other) for one, other in combinations(labels, 2))
+    assert not any(box.contains(*mark) for box in labels for mark in marks)
 
 
 def test_marks_that_coincide_are_all_seen() -> None:
