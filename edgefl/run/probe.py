@@ -15,16 +15,13 @@ import numpy as np
 
 from edgefl.engine.federation.observers import DISPATCH
 from edgefl.engine.records import OUT_OF_COVERAGE, Round
-from edgefl.engine.settings import RoundSettings
 from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
+from edgefl.run.probe_size import PROBE_ROUNDS, parts_of_waves, rounds_of_each, selects
 from edgefl.run.simulation import carry_out
 
-PROBE_ROUNDS = 2  # number of rounds per federation, on average
 MOST_ROUNDS = 50  # number of rounds per server after which a probe no longer waits for slower federations
-PROBE_WAVES = 6  # if rounds overlap: number of updates of each device at work
-SELECTED_WAVES = 4  # if rounds leave out devices: number of participations of each device
 TRAINED_S = 20.0  # wall time after which further waves are not worth their training
 ROUND = ("cell", "session", "phase", "round")  # columns that identify a round
 PROBE_WALL_S = 120.0  # maximum wall time from the end of a probe's first round to its stop
@@ -122,14 +119,14 @@ class _Tried(NamedTuple):
         """Return whether there are as many rounds, and in them as many participations."""
         return len(self.rows) >= rounds and sum(one.participants for one in self.rows) >= parts
 
-    def saw_all(self, federations: int) -> bool:
-        """Return whether each federation has had two rounds in every cell with a round, or many have had more.
+    def saw_all(self, federations: int, number: int) -> bool:
+        """Return whether each federation has had a round of this number in every cell with rounds, or many had more.
 
         A row does not name its federation, but the federations of a cell number their rounds alike.
         """
-        second = Counter(row.cell for row in self.rows if (row.session, row.round) == (1, 2))
+        those = Counter(row.cell for row in self.rows if (row.session, row.round) == (1, number))
         cells = {row.cell for row in self.rows}
-        return all(second[cell] >= federations for cell in cells) or (
+        return all(those[cell] >= federations for cell in cells) or (
             len(self.rows) >= MOST_ROUNDS * federations * len(cells)
         )
 
@@ -142,7 +139,7 @@ def _tried(
     A first round of each server takes place in any case.
     """
     tried, began_s = _Tried([], [], {}, {}, 0), clock()
-    federations = len(plan.learners)
+    federations, number = len(plan.learners), rounds_of_each(plan)
 
     class ProbeEnds(Exception):
         pass
@@ -152,7 +149,7 @@ def _tried(
         tried.walls_s.append(clock() - began_s)
         # do not stop between first rounds that end at the same time
         all_began = len(tried.rows) >= servers or row.end_s > tried.rows[0].end_s
-        enough = tried.suffices(*wanted) and (federations == 1 or tried.saw_all(federations))
+        enough = tried.suffices(*wanted) and (federations == 1 or tried.saw_all(federations, number))
         trained = plan.training is not None and len(tried.rows) >= wanted[0] and tried.lasts_s >= TRAINED_S
         if enough or trained or (all_began and tried.lasts_s >= most_s):
             raise ProbeEnds
@@ -168,24 +165,6 @@ def _tried(
         )
 
 
-def _parts_of_waves(plan: RunPlan) -> int:
-    """Return how many participations to try until devices have connected; 0 if all take part in the first round."""
-    cells, parts = len(plan.world.served), 0
-    for world in plan.world.by_federation.values():
-        rules, members = world.sections.rounds, world.members_count
-        if rules.overlap:
-            places = min(rules.server.places or members, rules.selector.wanted(members))
-            parts += PROBE_WAVES * min(cells * places, members)
-        elif _selects(rules, members, cells):
-            parts += SELECTED_WAVES * members
-    return parts
-
-
-def _selects(rules: RoundSettings, members: int, cells: int) -> bool:
-    """Return whether a round leaves out devices, which connect in later rounds."""
-    return cells * rules.selector.wanted(members) < members
-
-
 def probe(
     plan: RunPlan, *, most_s: float = PROBE_WALL_S, clock: Callable[[], float] = time.perf_counter
 ) -> Probe:
@@ -199,7 +178,7 @@ def probe(
         EdgeflError: the run has no round.
     """
     servers = len(plan.world.served) * len(plan.learners)
-    wanted = PROBE_ROUNDS * servers, _parts_of_waves(plan)
+    wanted = PROBE_ROUNDS * servers, parts_of_waves(plan)
     tried = _tried(plan, servers, wanted, most_s, clock)
     rows, walls_s, tables = tried.rows, tried.walls_s, tried.tables
     if not rows:
@@ -243,7 +222,7 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
         connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
     worlds = [plan.world.by_federation[each] for each in federations]
     rules = [(one.sections.rounds, one.members_count) for one in worlds]
-    gradual = any(own.overlap or _selects(own, members, cells) for own, members in rules)
+    gradual = any(own.overlap or selects(own, members, cells) for own, members in rules)
     if gradual:
         half = len(rows) // 2  # until all devices have connected and are at work
         connecting_s = max(

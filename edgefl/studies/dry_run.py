@@ -10,7 +10,8 @@ from typing import NamedTuple
 from edgefl.errors import EdgeflError
 from edgefl.run.forecast import Forecast, Range, total
 from edgefl.run.plan import prepare
-from edgefl.run.probe import PROBE_ROUNDS, Probe, probe
+from edgefl.run.probe import Probe, probe
+from edgefl.run.probe_size import PROBE_ROUNDS
 from edgefl.run.progress import size, wall_time
 from edgefl.run.results import answer_in
 from edgefl.run_directory.circumstances import leaves

@@ -449,3 +449,16 @@ def test_each_federation_has_costs_of_its_own(tmp_path: Path) -> None:
         assert probe.rounds >= 2
     ends_s = pd.read_csv(run / "b" / "rounds.csv")["end_s"].max()
     assert preview.forecast.simulated_s.least == pytest.approx(ends_s, rel=0.25)
+
+
+def test_a_federation_that_leaves_out_devices_is_tried_until_they_have_connected() -> None:
+    """Two of b's eight devices take part in a round, so each has been in four rounds after 16 rounds."""
+    both = sections("""
+        name=both; devices.count=16; federations.a={share: 0.5}; sessions={name: schedule, count: 1, rounds: 20}
+        federations.b={share: 0.5, rounds: {selector: {name: uniform, count: 2}}}
+        workload={payload_bits: 1e5, flops_per_sample: 1}; devices.indoor_share=0
+    """)
+    tried = make_preview(load(both)).forecast.probe.by_federation
+    assert tried["b"].rounds >= 16
+    assert tried["b"].gradual
+    assert not tried["a"].gradual
