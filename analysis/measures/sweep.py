@@ -133,6 +133,11 @@ def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
     others = [
         key for key in others if key in swept or not any(follows(points, key, [axis]) for axis in swept)
     ]
+    # numbers that follow from the swept keys and from names, such as a site's power from its path loss
+    named = [
+        key for key in others if not all(isinstance(one.get(key), int | float) for one in points.values())
+    ]
+    others = [key for key in others if key in (*named, *swept) or not follows(points, key, [*keys, *named])]
     # if the names of components differ, their parameters are left out
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
     groups: dict[tuple[str, ...], list[Any]] = {}

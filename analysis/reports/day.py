@@ -119,7 +119,7 @@ def _notes(members: list[frozenset[str]], begun: list[str], overlap: float) -> l
 
 SIZE_INCH, DPI = (8.0, 6.4), 200  # 1600 x 1280 pixels, legible on a slide and a phone
 TOP, BOTTOM, OPENINGS = (0.075, 0.6, 0.8, 0.24), (0.075, 0.465, 0.8, 0.085), (0.125, 0.07, 0.845, 0.2)
-NARROWEST = 0.075  # smallest share of the axis at which a session is labelled
+NARROWEST, NARROW = 0.075, 0.125  # smallest shares of the axis at which a session is labelled, and has a note
 
 
 def _openings(
@@ -173,7 +173,8 @@ def _day_figure(
     figure = Figure(figsize=SIZE_INCH, dpi=DPI)
     seeds = rounds["seed"].nunique()
     what = "Lines: means of ten minutes; circles: accuracy at the start of a session, before training."
-    what += f" Curves are means of {seeds} seeds; sessions are those of the first seed." * (seeds > 1)
+    if seeds > 1:  # in one line
+        what = f"Means of ten minutes and {seeds} seeds; circles: at a session's start; sessions of the first seed."
     heading(figure, 0.967, f"The accuracy of cell {cell}'s model, and the devices in its rounds", what)
     top, bottom = figure.add_axes(TOP), figure.add_axes(BOTTOM)
     for ax in (top, bottom):
@@ -243,7 +244,7 @@ def _sessions(axes: tuple[Axes, Axes], sessions: pd.DataFrame, clock: Clock, las
                 ax.axvline(start, color=EDGE, linewidth=0.8, zorder=1)
         if end - start < NARROWEST * (last_h - first_h):
             continue
-        note = "pilot" if row.pilot else row.note
+        note = "pilot" if row.pilot else row.note * (end - start >= NARROW * (last_h - first_h))
         write_above(
             axes[0], (start + end) / 2, (f"session {row.session}", count_of(row.count, "device"), note)
         )

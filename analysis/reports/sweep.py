@@ -110,7 +110,7 @@ def sweep(
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
     axis = [key for key in [grid_key(by_setting)] if key]
     chosen = _chosen(points := of_points(info), keys or axis)
-    notes += [*own_notes(info), *on_power(points.values())]
+    notes += [*own_notes(info), *(on_power(points.values()) or _followers(points, chosen))]
     notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
@@ -169,12 +169,22 @@ def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
     return (column,)
 
 
+def _followers(points: Mapping[Any, Mapping[str, Any]], chosen: Sequence[str]) -> list[str]:
+    """Note the keys that change whenever a swept key does, to which differences may be due as well."""
+    others = [key for key in differing(points.values()) if key not in chosen]
+    if found := [key for key in others if numbers.follows(points, key, chosen)]:
+        return [f"{', '.join(found)} changed together with {' and '.join(chosen)}"]
+    return []
+
+
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
     """Find the swept keys, either the requested keys or all keys with numbers that differ between points."""
     every = differing(points.values())
     swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
     if not wanted:
-        swept = [key for number, key in enumerate(swept) if not numbers.follows(points, key, swept[:number])]
+        # keys may follow from others, such as a site's power from its bandwidth or path loss
+        words = [key for key in every if key not in swept]
+        swept = [key for n, key in enumerate(swept) if not numbers.follows(points, key, [*words, *swept[:n]])]
         if 1 <= len(swept) <= 2:
             return swept
         which = f"{', '.join(swept)}: choose one or two with --key"

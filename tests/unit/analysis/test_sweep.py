@@ -316,6 +316,25 @@ def test_the_caption_says_how_many_seeds_the_values_have(write_run: Write) -> No
     assert caption == "Costs against radio.bandwidth_hz (1 to 2 seeds, mean ± standard deviation)"
 
 
+def test_a_default_that_follows_from_names_is_no_axis(write_run: Write) -> None:
+    """A site's power follows from its path loss; only `count` was swept, and the width changed with it."""
+    for loss, count, power in (("uma", 8, 40), ("umi", 8, 31), ("uma", 16, 43), ("umi", 16, 34)):
+        path = write_run(
+            f"grid/{loss}/{count}",
+            [{"session": 1, "round": 1}],
+            [{"session": 1}],
+            variant="a",
+            setting={"place": loss, "size": str(count)},
+            scenario={"radio": {"path_loss": loss, "power_dbm": power}, "count": count, "width_m": 2 * count},
+        )
+    found = sweep(path.parents[1])
+    assert found.keys == ("count",)
+    assert set(found.table["series"]) == {"path_loss uma", "path_loss umi"}
+    assert "width_m changed together with count" in found.notes
+    with pytest.raises(ValueError, match="in no numeric key"):
+        sweep([path, path.parents[1] / "umi" / "16"])
+
+
 def test_a_grid_s_only_key_is_the_axis_although_variants_differ_in_a_number(write_run: Write) -> None:
     for variant, lr in (("slow", 0.01), ("fast", 0.05)):
         for x_hz in (1.0, 2.0):
