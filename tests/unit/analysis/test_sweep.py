@@ -332,7 +332,7 @@ def test_a_default_that_follows_from_names_is_no_axis(write_run: Write) -> None:
     assert set(found.table["series"]) == {"path_loss uma", "path_loss umi"}
     assert "width_m changed together with count" in found.notes
     with pytest.raises(ValueError, match="in no numeric key"):
-        sweep([path, path.parents[1] / "umi" / "16"])
+        sweep([path, path.parents[1] / "uma" / "16"])
 
 
 def test_a_grid_s_only_key_is_the_axis_although_variants_differ_in_a_number(write_run: Write) -> None:
