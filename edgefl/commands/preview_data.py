@@ -193,8 +193,8 @@ def _limits(world: World, seen: Probe, forecast: Forecast, *, switching: bool) -
     if seen.gradual:
         slow = f"{seen.rounds // 2} rounds take {seen.connecting_s:.2g} s longer together, as devices connect"
     limits = {
-        f"a round's time and energy are means over the first {seen.rounds} rounds to end, which are the quickest"
-        f" rounds; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
+        f"a round's time and energy are means over the first {seen.rounds} rounds to end, and later ones may"
+        f" differ; more rounds would have taken too long to measure, but {PLAN} includes them": seen.cut_short,
         f"the first {slow}; later rounds take {later}": seen.connecting_s > 0 and not seen.by_federation,
         f"{'up to ' * several}{count_of(seen.without_link, 'device')}{' of a cell' * several} had no link when a"
         " round began, and took no part in it": seen.without_link > 0,
