@@ -16,6 +16,7 @@ from edgefl.commands.preview_data import Preview, make_preview
 from edgefl.commands.preview_picture import draw
 from edgefl.engine.settings import WorkloadSettings
 from edgefl.errors import EdgeflError
+from edgefl.run.progress import three_digits
 from edgefl.scenario.scenario import Scenario, load
 
 HERE = Path(__file__).parent
@@ -160,7 +161,7 @@ def measured(preview: Preview) -> str:
             )
     probe = preview.forecast.probe
     costs = [
-        f"the first rounds{f' of {name}' if name else ''} take {float(f'{one.latency_s:.3g}'):,g} s and"
+        f"the first rounds{f' of {name}' if name else ''} take {three_digits(one.latency_s)} s and"
         f" {one.energy} J each"
         for name, one in (probe.by_federation or {"": probe}).items()
     ]

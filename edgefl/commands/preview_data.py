@@ -111,9 +111,9 @@ class Preview:
         forecast, probe = self.forecast, self.forecast.probe
         fewer = " (codecs would send fewer)" * forecast.coded
         costs = [
-            f"{f'a round{of}':15} {one.words()}; {forecast.transfer(name)} per transfer{fewer}"
-            for name, one in (probe.by_federation or {"": probe}).items()
-            for of in (f" of {name}" if name else "",)
+            f"{f'a round of {name}' if name else 'a round':15} {probe.words(name)}; {forecast.transfer(name)} per"
+            f" transfer{fewer}"
+            for name in forecast.payload_bits
         ]
         less = " (less with the codecs)" * forecast.coded
         guess = "" if forecast.ends_by_the_clock else f", roughly{less}"

@@ -16,6 +16,7 @@ from edgefl.analysis.page.formatting import count_of
 from edgefl.analysis.page.own_files import DRAWN_BY, signed
 from edgefl.commands.preview_data import Preview
 from edgefl.mobility.static import Static
+from edgefl.run.progress import three_digits
 
 SIZE_INCH = (32 / 3, 19 / 3)
 MAP, BAR = (0.012, 0.135, 0.45, 0.758), (0.062, 0.088, 0.35, 0.014)
@@ -50,11 +51,11 @@ def draw(preview: Preview, path: Path, dpi: int = 120) -> None:
 def _costs(preview: Preview) -> str:
     """Return the mean time and energy of the first rounds, with the number of rounds over which each is averaged."""
     probe = preview.forecast.probe
-    latency_s = f"{float(f'{probe.latency_s:.3g}'):,g}"
     timed, counted = (
         f"first{f' {n} rounds' if n > 1 else ' round'}" for n in (probe.rounds, probe.energy_rounds)
     )
-    return f"{timed} of {latency_s} s{' and' if timed == counted else f', {counted} of'} {probe.energy} J"
+    apart = " and" if timed == counted else f", {counted} of"
+    return f"{timed} of {three_digits(probe.latency_s)} s{apart} {probe.energy} J"
 
 
 def _explained(preview: Preview) -> str:

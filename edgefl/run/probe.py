@@ -19,6 +19,7 @@ from edgefl.errors import EdgeflError
 from edgefl.learning import memory
 from edgefl.run.plan import RunPlan
 from edgefl.run.probe_size import PROBE_ROUNDS, parts_of_waves, rounds_of_each, selects
+from edgefl.run.progress import three_digits
 from edgefl.run.simulation import carry_out
 
 MOST_ROUNDS = 50  # number of rounds per server after which a probe no longer waits for slower federations
@@ -41,7 +42,8 @@ class Probe:
             later rounds; 0 if they connect in later rounds, too.
         gradual: whether devices connect and begin to work in several rounds, as rounds overlap or leave out devices;
             connecting_s is then the time by which the first half of the rounds took longer than the second half.
-        later_j: mean energy of a round after the server's first one, without radio tails; NaN if there was none.
+        later_j: mean energy of a round after the server's first one or, if `gradual`, of the second half, without
+            radio tails; NaN if there was none.
         without_link: the most devices of a cell that had no link when a round began.
         start_wall_s: wall time until the first round of each federation begins. round_wall_s: wall time per round
             after that, including the time between rounds.
@@ -81,10 +83,13 @@ class Probe:
     def energy(self) -> str:
         """The mean energy of a round in J; the least and the most if tails are still running."""
         bounds = (self.energy_j - self.open_j, self.energy_j)
-        return " to ".join(dict.fromkeys(f"{float(f'{each:.3g}'):,g}" for each in bounds))
+        return " to ".join(dict.fromkeys(map(three_digits, bounds)))
 
-    def words(self) -> str:
-        """Describe the mean time and energy of a round, with the rounds over which each is averaged."""
+    def words(self, federation: str = "") -> str:
+        """Describe the mean time and energy of a federation's round, with the rounds that each is averaged over."""
+        if federation:
+            known = self.by_federation.get(federation)
+            return known.words() if known else "not measured, as no round ended in time"
         means = f"mean of the first {self.rounds} rounds" if self.rounds > 1 else "in the first round to end"
         many = f"{self.energy} J for {self.participants:.3g} participant{'s' * (self.participants != 1)}"
         if self.energy_rounds == self.rounds:
@@ -214,20 +219,20 @@ def _simulated(tried: _Tried, federations: Sequence[str], plan: RunPlan) -> dict
     running = _Running(devices, tried.rows[-1].end_s - max(tails_s, default=0.0))
     energies_j, open_j, participants = _round_energies(tables, running, cells)
     latencies_s, access = [float(row["latency_s"]) for row in rows], plan.world.scenario.radio.access
-    connecting_s, later_j = 0.0, math.nan
-    if len(rows) >= PROBE_ROUNDS * servers:  # every server has had its first round and another round
-        spent_j = [float(row["energy_j"]) - float(row["energy_tail_j"]) for row in rows[servers:]]
-        by_latency = latencies_s[:servers], latencies_s[servers:]
-        later_j = float(np.mean(spent_j))
-        connecting_s = 0.0 if access is None else _connecting_s(devices, by_latency, access.setup_s)
     worlds = [plan.world.by_federation[each] for each in federations]
     rules = [(one.sections.rounds, one.members_count) for one in worlds]
     gradual = any(own.overlap or selects(own, members, cells) for own, members in rules)
-    if gradual:
-        half = len(rows) // 2  # until all devices have connected and are at work
-        connecting_s = max(
-            0.0, (sum(latencies_s[:half]) - half * float(np.mean(latencies_s[half:]))) / servers
-        )
+    # the number of rounds after which all devices have connected and are at work
+    began = len(rows) // 2 if gradual else servers
+    connecting_s, later_j = 0.0, math.nan
+    if len(rows) >= PROBE_ROUNDS * servers:  # every server has had its first round and another round
+        spent_j = [float(row["energy_j"]) - float(row["energy_tail_j"]) for row in rows[began:]]
+        first_s, later_s = latencies_s[:began], latencies_s[began:]
+        later_j = float(np.mean(spent_j))
+        if gradual:
+            connecting_s = max(0.0, (sum(first_s) - began * float(np.mean(later_s))) / servers)
+        elif access is not None:
+            connecting_s = _connecting_s(devices, (first_s, later_s), access.setup_s)
     return {
         "rounds": len(rows),
         "latency_s": float(np.mean(latencies_s)),

@@ -176,6 +176,11 @@ class RunProgress(Completion):
         return f"{wall_time(wall_s * (1 / self.share - 1))} left"
 
 
+def three_digits(value: float) -> str:
+    """Write a number with at most three significant digits, thousands separated: `4`, `0.0395`, `1,130`."""
+    return f"{float(f'{value:.3g}'):,g}"
+
+
 def simulated_time(seconds: float) -> str:
     """Write a simulated time in seconds with four digits, or all digits before the decimal point: `86,400 s`."""
     return f"{seconds:,.0f} s" if seconds >= 1000 else f"{seconds:.4g} s"

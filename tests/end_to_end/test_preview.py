@@ -447,6 +447,9 @@ def test_each_federation_has_costs_of_its_own(tmp_path: Path) -> None:
         probe = preview.forecast.probe.by_federation[name]
         assert probe.latency_s == pytest.approx(rounds["latency_s"][: probe.rounds].mean(), rel=1e-6)
         assert probe.rounds >= 2
+    some = replace(preview.forecast.probe, by_federation={"a": preview.forecast.probe.by_federation["a"]})
+    late = replace(preview, forecast=replace(preview.forecast, probe=some)).lines("")
+    assert "a round of b    not measured, as no round ended in time; 30 Mbit per transfer" in late
     ends_s = pd.read_csv(run / "b" / "rounds.csv")["end_s"].max()
     assert preview.forecast.simulated_s.least == pytest.approx(ends_s, rel=0.25)
 

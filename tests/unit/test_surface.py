@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ("edgefl", "channel", "analysis")
 # tools that test the tests, and tables of faults, are not counted
 NO_TESTS = ("tests/tools/", "tests/faults/")
-MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 84_950, 65_491, 1_720, 350
+MOST_LINES, MOST_TEST_LINES, MOST_PUBLIC_NAMES, MOST_LINES_OF_A_FILE = 84_968, 65_517, 1_724, 350
 MOST_LINES_OF_A_FUNCTION = 50
 
 

@@ -196,11 +196,14 @@ def test_rounds_take_longer_until_all_devices_have_connected(
         devices={"count": 12, "indoor_share": 0},
         sessions={"name": "schedule", "count": 1, "rounds": rounds},
     )
-    lasts_s = simulate(shape, tmp_path / "run").rounds.end_s.max()
+    found = simulate(shape, tmp_path / "run").rounds
+    lasts_s = found.end_s.max()
     seen = probe(prepare(shape))
     assert seen.gradual
     assert expected(shape, seen).simulated_s.least == pytest.approx(lasts_s, rel=0.3)
     assert seen.latency_s * rounds > 1.3 * lasts_s, "the mean over the probe's rounds"
+    spent_j = found.energy_j - found.energy_tail_j
+    assert seen.later_j == pytest.approx(spent_j[seen.rounds // 2 : seen.rounds].mean(), rel=1e-6)
 
 
 def test_a_run_that_stops_at_an_accuracy_may_end_early() -> None:
