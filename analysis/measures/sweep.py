@@ -7,6 +7,7 @@ import pandas as pd
 
 from edgefl.analysis.measures import averages, metrics
 from edgefl.analysis.measures.averages import Costs
+from edgefl.analysis.measures.notes import BAND
 from edgefl.analysis.measures.results import OF_ROUND, TO_TARGET, Sweep
 from edgefl.analysis.measures.scope import left_out, roundless, scope_of
 from edgefl.analysis.measures.targets import Target
@@ -134,9 +135,7 @@ def _series(points: Points, keys: Sequence[str]) -> dict[Any, str]:
         key for key in others if key in swept or not any(follows(points, key, [axis]) for axis in swept)
     ]
     # numbers that follow from the swept keys and from names, such as a site's power from its path loss
-    named = [
-        key for key in others if not all(isinstance(one.get(key), int | float) for one in points.values())
-    ]
+    named = [key for key in others if not numeric(points, key)]
     others = [key for key in others if key in (*named, *swept) or not follows(points, key, [*keys, *named])]
     # if the names of components differ, their parameters are left out
     others = [key for key in others if not any(key.startswith(f"{other}.") for other in others)]
@@ -166,6 +165,26 @@ def _texts(key: str, points: Points) -> dict[str, str]:
         return {name: f"{bare(key)} {text}" for name, text in zip(values, written(key, numbers), strict=True)}
     last = key.rpartition(".")[2]
     return {name: f"{last} {'none' if value is None else value}" for name, value in values.items()}
+
+
+def numeric(points: Points, key: str) -> bool:
+    """Return whether a key is a number at every point."""
+    values = [point.get(key) for point in points.values()]
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+
+
+def on_followers(points: Points, keys: Sequence[str]) -> list[str]:
+    """Note the keys that change whenever a swept key does, to which differences may be due as well.
+
+    A key of the radio that follows from the bandwidth does so by default.
+    """
+    others = [key for key in differing(points.values()) if key not in keys and follows(points, key, keys)]
+    told = [
+        key
+        for key in others
+        if key == BAND or not (key.startswith("radio.") and follows(points, key, [BAND]))
+    ]
+    return [f"{', '.join(told)} changed together with {' and '.join(keys)}"] if told else []
 
 
 def follows(points: Points, key: str, others: Sequence[str]) -> bool:

@@ -108,9 +108,8 @@ def sweep(
     if metric in ("rounds", "accuracy"):
         refuse_rounds(several, metric)
     notes += [f"{several}, so the costs of a round do not compare"] * bool(several and not trained)
-    axis = [key for key in [grid_key(by_setting)] if key]
-    chosen = _chosen(points := of_points(info), keys or axis)
-    notes += [*own_notes(info), *(on_power(points.values()) or _followers(points, chosen))]
+    chosen = _chosen(points := of_points(info), keys or tuple(filter(None, [grid_key(by_setting)])))
+    notes += [*own_notes(info), *on_power(points.values()), *numbers.on_followers(points, chosen)]
     notes += [untrained(goal, "costs are those of a round")] * (not trained)
     goals = with_peaks([goal], list(dict.fromkeys(info["variant"])), reference) if trained else ()
     table = numbers.table_of(by_setting, points, chosen, goals, reference, notes)
@@ -149,9 +148,7 @@ def grid_key(runs: Settings) -> str | None:
             swept = [axis]
         keys |= {tuple(swept)} if len(own) > 1 else set()
     one = next(iter(keys)) if len(keys) == 1 else ()
-    return (
-        one[0] if len(one) == 1 and all(_is_number(point.get(one[0])) for point in points.values()) else None
-    )
+    return one[0] if len(one) == 1 and numbers.numeric(points, one[0]) else None
 
 
 def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
@@ -169,18 +166,10 @@ def _columns(metric: str | None, trained: bool, goals: bool) -> tuple[str, ...]:
     return (column,)
 
 
-def _followers(points: Mapping[Any, Mapping[str, Any]], chosen: Sequence[str]) -> list[str]:
-    """Note the keys that change whenever a swept key does, to which differences may be due as well."""
-    others = [key for key in differing(points.values()) if key not in chosen]
-    if found := [key for key in others if numbers.follows(points, key, chosen)]:
-        return [f"{', '.join(found)} changed together with {' and '.join(chosen)}"]
-    return []
-
-
 def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> list[str]:
     """Find the swept keys, either the requested keys or all keys with numbers that differ between points."""
     every = differing(points.values())
-    swept = [key for key in every if all(_is_number(point.get(key)) for point in points.values())]
+    swept = [key for key in every if numbers.numeric(points, key)]
     if not wanted:
         # keys may follow from others, such as a site's power from its bandwidth or path loss
         words = [key for key in every if key not in swept]
@@ -206,10 +195,6 @@ def _chosen(points: Mapping[Any, Mapping[str, Any]], wanted: Sequence[str]) -> l
     if len(chosen) > 2:
         raise ValueError("give at most two keys: one for a line, two for a map")
     return chosen
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def headline(sweep: Sweep) -> pd.DataFrame:

@@ -335,6 +335,26 @@ def test_a_default_that_follows_from_names_is_no_axis(write_run: Write) -> None:
         sweep([path, path.parents[1] / "uma" / "16"])
 
 
+def test_a_band_that_was_swept_with_another_key_is_named(write_run: Write) -> None:
+    """The band and the number of devices were zipped; a site's power follows from the band, as it does by default."""
+    for count, band_hz, power in ((8, 5e6, 31.0), (16, 20e6, 37.0)):
+        path = write_run(
+            f"grid/{count}",
+            [{"session": 1, "round": 1}],
+            [{"session": 1}],
+            setting={"size": str(count)},
+            scenario={
+                "count": count,
+                "radio": {"bandwidth_hz": band_hz, "budget": {"server_power_dbm": power}},
+            },
+        )
+    notes = sweep(path.parent, keys=["count"]).notes
+    assert "radio.bandwidth_hz changed together with count" in notes
+    assert any(note.startswith("sites send with 31 dBm at 5 MHz") for note in notes)
+    (other,) = [note for note in sweep(path.parent, keys=["bandwidth_hz"]).notes if "together" in note]
+    assert other == "count changed together with radio.bandwidth_hz"
+
+
 def test_a_grid_s_only_key_is_the_axis_although_variants_differ_in_a_number(write_run: Write) -> None:
     for variant, lr in (("slow", 0.01), ("fast", 0.05)):
         for x_hz in (1.0, 2.0):
