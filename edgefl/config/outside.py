@@ -21,7 +21,6 @@ from edgefl.config import own_code
 from edgefl.errors import EdgeflError, clipped, is_own
 
 ALLOW = "EDGEFL_ALLOW_CODE"
-_OURS = "edgefl."
 _folder: ContextVar[Path | None] = ContextVar("folder of the scenario being read", default=None)
 _loaded: set[str] = set()  # files of the modules that were imported because a scenario names them
 
@@ -51,7 +50,7 @@ def load(path: str, *, trusted: bool = False) -> type:
         EdgeflError: the code is not allowed to run, or the class cannot be found or imported.
     """
     module_name, _, class_name = path.partition(":")
-    here = module_name in sys.modules or module_name.startswith(_OURS)
+    here = module_name in sys.modules or own_code.is_ours(module_name)
     if not (trusted or here or _allowed()):
         raise EdgeflError(f"{_ask(path)} (in Python: import {module_name.partition('.')[0]} first)")
     module = _imported(path, module_name)
@@ -185,7 +184,7 @@ def _imported(path: str, module_name: str) -> ModuleType:
             f"cannot load '{path}': {where}{type(error).__name__}: {clipped(str(error), 300)}{_mismatched(error)}"
         ) from error
     _refuse_another(path, module)
-    if getattr(module, "__file__", None) and not module.__name__.startswith(_OURS):
+    if getattr(module, "__file__", None) and not own_code.is_ours(module.__name__):
         _loaded.add(str(module.__file__))
     return module
 

@@ -31,7 +31,7 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
     for value in _texts(values):
         match = _NAMED.fullmatch(value)
         module = sys.modules.get(match[1]) if match else None
-        if match and module is not None and not _is_ours(match[1]):
+        if match and module is not None and not is_ours(match[1]):
             part = getattr(module, match[2], None)
             parts[match[1]] = of_part(part) if callable(part) else _of_module(module)
     return parts
@@ -40,7 +40,7 @@ def named_in(values: Iterable[Any]) -> dict[str, str]:
 def of_learner(learner: Any) -> dict[str, str]:
     """Return module -> hash for a user's learner or its factory, and for its `own_parts`."""
     parts = () if learner is None else (learner, *getattr(learner, "own_parts", ()))
-    return {part.__module__: of_part(part) for part in map(_defined, parts) if not _is_ours(part.__module__)}
+    return {part.__module__: of_part(part) for part in map(_defined, parts) if not is_ours(part.__module__)}
 
 
 def name_of(learner: Any) -> str:
@@ -62,7 +62,7 @@ def of_part(part: Any) -> str:
     return _seen[part]
 
 
-def _is_ours(module_name: str) -> bool:
+def is_ours(module_name: str) -> bool:
     """Return whether a module belongs to edgefl; the version of results identifies edgefl's own code."""
     return module_name.partition(".")[0] == OURS
 
@@ -123,7 +123,7 @@ def _imports(source: Path, root: Path) -> Iterator[str]:
 def _files(name: str, root: Path) -> Iterator[Path]:
     """Yield the files below `root` that run when a dotted name is imported, packages before their modules."""
     parts = name.split(".")
-    if _is_ours(parts[0]):
+    if is_ours(parts[0]):
         return
     for many in range(1, len(parts) + 1):
         path = root.joinpath(*parts[:many])

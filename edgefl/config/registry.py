@@ -13,7 +13,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
-from edgefl.config import outside
+from edgefl.config import outside, own_code
 from edgefl.config.component import SHAPES, AnyComponent, parameters_of
 from edgefl.config.gone_keys import NAMED_ABROAD
 from edgefl.errors import EdgeflError
@@ -182,13 +182,16 @@ def _component_at(kind: str, path: str, *, trusted: bool = False) -> type[AnyCom
 
 def _refuse_misspelt_methods(path: str, component: type[AnyComponent], parent: type[AnyComponent]) -> None:
     """Refuse a method with a misspelt name, since edgefl would silently call the default method."""
-    written: set[str] = set()
-    known: set[str] = set()
-    for cls in filter(lambda each: issubclass(each, parent), component.__mro__):
-        methods = known if f"{cls.__module__}.".startswith("edgefl.") else written
-        methods |= {
-            name for name in vars(cls) if inspect.isroutine(getattr(cls, name, None)) and name[0] != "_"
+    written, known = (
+        {
+            name
+            for cls in component.__mro__
+            if issubclass(cls, parent) and own_code.is_ours(cls.__module__) == ours
+            for name in vars(cls)
+            if inspect.isroutine(getattr(cls, name, None)) and not name.startswith("_")
         }
+        for ours in (False, True)
+    )
     for name in sorted(written - known):
         if near := nearest(name, sorted(known - written)):
             raise EdgeflError(
