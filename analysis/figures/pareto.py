@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Annotation
 from matplotlib.transforms import Bbox, BboxBase
@@ -105,7 +104,7 @@ def _place(
     Args:
         places: [points, 2] of the marks in data coordinates. first: index in SIDES of the side to prefer.
     """
-    FigureCanvasAgg(figure).draw()  # sizes of texts are known after drawing
+    figure.draw_without_rendering()  # lays out the axes, in which labels have their places
     centres, half = ax.transData.transform(places), MARK_PT * figure.dpi / 72
     taken: list[BboxBase] = [
         Bbox([centre - half, centre + half]) for centre in centres if np.isfinite(centre).all()

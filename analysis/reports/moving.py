@@ -71,9 +71,11 @@ class _MovingDrawing:
         self._clock.set_text(day.clock.words(time_s))
         past = day.curve[day.curve["end_s"] <= time_s]
         line, dot, *cursors = self._cursors
-        now = past["value"].iloc[-1:]
-        line.set_data([*self._place(past["end_s"]), *self._place(0 * now + time_s)], [*past["value"], *now])
-        dot.set_data(self._place(0 * now + time_s), now)
+        values = past["value"].tolist()
+        values += values[-1:]  # holds until now
+        places = self._place(np.append(past["end_s"], time_s))[: len(values)]
+        line.set_data(places, values)
+        dot.set_data(places[-1:], values[-1:])
         for cursor in cursors:
             cursor.set_xdata([self._place(time_s)] * 2)
 

@@ -64,8 +64,8 @@ _COMMANDS = {
 for _panel, _names in PANELS.items():
     for _name in _names.split():
         _COMMANDS[_name].rich_help_panel = _panel
-_command = cache(lambda: get_command(app))  # takes 20 ms, as it inspects all signatures
 app.registered_commands = [_COMMANDS[_name] for _names in PANELS.values() for _name in _names.split()]
+_command = cache(lambda: get_command(app))  # takes 20 ms, as it inspects all signatures
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
